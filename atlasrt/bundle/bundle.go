@@ -1,0 +1,33 @@
+// Package bundle is what generated code hands to the server: the kernels of one hardware and how to launch them.
+package bundle
+
+import (
+	"io/fs"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Set is every operation that the runtime asks of a hardware.
+type Set interface {
+	op.Core
+	op.Attention
+	op.MoE
+	op.Sampler
+	op.Packer
+	op.Memory
+}
+
+// Bundle is the generated package of one hardware. Its strings are committed; its image is built.
+type Bundle struct {
+	Hardware    string   // "cpu-x86-64-v3"
+	Device      string   // which package of device runs it: "cpu"
+	Activations op.DType // what act means in op's tags
+	Needs       []string // processor features without which no kernel runs
+	Features    []string // processor features that some branches ask for
+	Kernels     []string // entry points, in the order that New takes them
+	Contract    string   // hash of package op's structs when the stubs were written
+	Sources     string   // hash of everything the image is compiled from
+	Files       fs.FS    // holds blob/image.zst, once built
+	// New makes the set. has tells whether a feature or option ("exact") is on.
+	New func(kernels []op.Kernel, has func(feature string) bool) Set
+}

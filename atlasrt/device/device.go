@@ -1,0 +1,50 @@
+// Package device is the narrow waist under op: untyped memory, kernels and streams.
+package device
+
+import "github.com/atlas-inference/atlas/atlasrt/op"
+
+// Device is one processor with its memory. Its methods may be called from any goroutine.
+type Device interface {
+	// Alloc takes memory, zeroed and 64-byte aligned at least.
+	Alloc(bytes int64) (op.Ptr, error)
+	Free(p op.Ptr)
+	// CopyIn and CopyOut move bytes at once; they are not ordered with any stream.
+	CopyIn(to op.Ptr, from []byte) error
+	CopyOut(to []byte, from op.Ptr) error
+	// Load makes the kernels of a compiled image callable.
+	Load(image []byte) (Module, error)
+	// Stream makes a queue whose launches may use up to scratch bytes between them.
+	Stream(scratch int64) (Stream, error)
+	// Memory reports what is free and what there is, in bytes.
+	Memory() (free, total int64)
+	Close() error
+}
+
+// Module is a loaded image.
+type Module interface {
+	// Kernel finds an entry point by name.
+	Kernel(name string) (op.Kernel, error)
+}
+
+// Stream is a queue of launches and copies that take effect in order. One goroutine at a time owns it.
+type Stream interface {
+	op.Stream
+	// Write and Read copy in queue order. Read has finished when it returns; Write no longer needs from.
+	Write(to op.Ptr, from []byte)
+	Read(to []byte, from op.Ptr)
+	// Sync waits for all that was queued and returns the first error since the last Sync.
+	Sync() error
+	Close() error
+}
+
+// Grapher is a device that can record a step once and replay it.
+type Grapher interface {
+	// Capture records what step queues on s instead of running it.
+	Capture(s Stream, step func()) (Graph, error)
+}
+
+// Graph is a recorded step. Replaying reads the same addresses with the same sizes.
+type Graph interface {
+	Replay(s Stream)
+	Close() error
+}

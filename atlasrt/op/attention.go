@@ -1,0 +1,87 @@
+package op
+
+// Attention is softmax attention over a paged cache.
+type Attention interface {
+	RotaryAngles(Stream, RotaryAngles)
+	RotaryCache(Stream, RotaryCache)
+	PagedAttention(Stream, PagedAttention)
+}
+
+// RotaryAngles makes the table that RotaryCache reads: for frequency j of row r the angle a = Positions[Axis[j],r]·Frequency[j];
+// Out[r,j] = Scale·cos a and Out[r,Pairs+j] = Scale·sin a.
+//
+// It depends on the step alone, not on the layer. Axis tells which of several positions (time, height, width) drives a
+// frequency; without it the first does. Source: Su et al. 2021, https://arxiv.org/abs/2104.09864.
+type RotaryAngles struct {
+	Out       Ptr `atlas:"out f32 [Rows,2*Pairs]"`
+	Positions Ptr `atlas:"in i32 [Axes,Rows]"`
+	Frequency Ptr `atlas:"in f32 [Pairs]"`
+	Axis      Ptr `atlas:"in? i32 [Pairs]"`
+	Rows      int32
+	Axes      int32
+	Pairs     int32
+	Scale     float32
+}
+
+// Pairing tells which two elements of a head turn together.
+type Pairing int32
+
+// Pairings: element i with i+Pairs (rotate half), or 2i with 2i+1 (neighbours).
+const (
+	PairHalf Pairing = iota
+	PairNeighbours
+)
+
+// RotaryCache turns the queries and keys of each row by the angles of its position and stores keys and values in the cache.
+//
+// A row of QKV holds Heads query heads, KVHeads key heads and KVHeads value heads of HeadDim elements. Where QNorm and
+// KNorm are given, each query and key head is first divided by its root mean square and scaled (as RMSNorm does). The
+// first 2·Pairs elements of a head turn, the rest pass. Queries and keys are turned in place; key and value are
+// written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes nothing.
+type RotaryCache struct {
+	QKV       Ptr `atlas:"inout act [Rows,(Heads+2*KVHeads)*HeadDim]"`
+	K         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	V         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	Angles    Ptr `atlas:"in f32 [Rows,2*Pairs]"`
+	Slots     Ptr `atlas:"in i32 [Rows]"`
+	QNorm     Ptr `atlas:"in? f32 [HeadDim]"`
+	KNorm     Ptr `atlas:"in? f32 [HeadDim]"`
+	Rows      int32
+	Heads     int32
+	KVHeads   int32
+	HeadDim   int32
+	Pairs     int32
+	Blocks    int32
+	BlockSize int32
+	Pairing   Pairing
+	KVType    DType
+	Eps       float32
+}
+
+// PagedAttention attends over the cached keys of each row's own sequence, the row itself included.
+//
+// Rows are ragged: sequence s owns rows Starts[s] … Starts[s+1]-1, which are the last of its Lengths[s] tokens, so that
+// row r stands at position p = Lengths[s] - (Starts[s+1] - r) and sees positions max(0, p-Window+1) … p (Window 0: all).
+// Token t of sequence s lies in block Tables[s,t/BlockSize]. Query head h reads key head h/(Heads/KVHeads):
+// Out[r,h] = Σ_t softmax_t(Scale·Q[r,h]·K[t])·V[t]. Rows past Starts[Seqs] are left alone.
+type PagedAttention struct {
+	Out       Ptr `atlas:"out act [Rows,Heads*HeadDim]"`
+	Q         Ptr `atlas:"in act [Rows:QPitch,Heads*HeadDim]"`
+	K         Ptr `atlas:"in KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	V         Ptr `atlas:"in KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	Starts    Ptr `atlas:"in i32 [Seqs+1]"`
+	Lengths   Ptr `atlas:"in i32 [Seqs]"`
+	Tables    Ptr `atlas:"in i32 [Seqs,MaxBlocks]"`
+	Rows      int32
+	QPitch    int32
+	Seqs      int32
+	MaxBlocks int32
+	Heads     int32
+	KVHeads   int32
+	HeadDim   int32
+	Blocks    int32
+	BlockSize int32
+	Window    int32
+	KVType    DType
+	Scale     float32
+}

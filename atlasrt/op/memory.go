@@ -1,0 +1,54 @@
+package op
+
+// Packer turns matrices from a checkpoint's bytes into the layout of a kernel set.
+type Packer interface {
+	Pack(Stream, Pack)
+	Unpack(Stream, Unpack)
+	// PackedBytes is the size of one packed matrix; zero where the set has no kernels for the scheme.
+	PackedBytes(scheme Scheme, rows, cols int32) int64
+}
+
+// Memory moves and converts plain buffers.
+type Memory interface {
+	Copy(Stream, Copy)
+	Fill(Stream, Fill)
+	Convert(Stream, Convert)
+}
+
+// Pack writes matrix 0 of W from its row-major bytes in a checkpoint.
+type Pack struct {
+	W     Weight `atlas:"out"`
+	Raw   Ptr    `atlas:"in u8 [Bytes]"`
+	Bytes int64
+}
+
+// Unpack writes the checkpoint's bytes of matrix 0 of W, every bit as it was.
+type Unpack struct {
+	Raw   Ptr    `atlas:"out u8 [Bytes]"`
+	W     Weight `atlas:"in"`
+	Bytes int64
+}
+
+// Copy copies bytes between buffers that do not overlap.
+type Copy struct {
+	Out   Ptr `atlas:"out u8 [Bytes]"`
+	In    Ptr `atlas:"in u8 [Bytes]"`
+	Bytes int64
+}
+
+// Fill sets Count 32-bit words to Value.
+type Fill struct {
+	Out   Ptr `atlas:"out u32 [Count]"`
+	Count int64
+	Value uint32
+	_     int32
+}
+
+// Convert changes the element type, one rounding to nearest even. Types are F32, BF16 and F16.
+type Convert struct {
+	Out     Ptr `atlas:"out OutType [Count]"`
+	In      Ptr `atlas:"in InType [Count]"`
+	Count   int64
+	OutType DType
+	InType  DType
+}

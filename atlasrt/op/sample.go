@@ -1,0 +1,49 @@
+package op
+
+// Sampler chooses tokens.
+type Sampler interface {
+	Sample(Stream, Sample)
+}
+
+// Sample draws one token per row from its logits.
+//
+// In this order: where Mask is given, tokens whose bit is 0 are ruled out. Each edit e of the row
+// (EditStarts[r] … EditStarts[r+1]-1) changes its token's logit to z' = z + EditBias; then z' / EditFactor where z' > 0, else
+// z'·EditFactor; then + EditOffset. Temperature 0 takes the largest logit (the lowest id where two tie). Otherwise
+// logits are divided by Temperature; MinP m rules out z < max + ln m; TopK k > 0 keeps the k largest (ties by lower id);
+// TopP p keeps the fewest, largest first, whose probabilities sum to at least p; what is left is drawn from by
+// inverting its cumulative distribution, largest first, at u = Uniform(Seed[r], Position[r]).
+//
+// So a draw depends on the row alone, never on the batch. A row whose logits are all ruled out or not finite gives -1.
+type Sample struct {
+	Out         Ptr `atlas:"out i32 [Rows]"`
+	Logits      Ptr `atlas:"in f32 [Rows,Vocab]"`
+	Mask        Ptr `atlas:"in? u32 [Rows,(Vocab+31)/32]"`
+	Temperature Ptr `atlas:"in f32 [Rows]"`
+	TopP        Ptr `atlas:"in f32 [Rows]"`
+	MinP        Ptr `atlas:"in f32 [Rows]"`
+	TopK        Ptr `atlas:"in i32 [Rows]"`
+	Seed        Ptr `atlas:"in i64 [Rows]"`
+	Position    Ptr `atlas:"in i32 [Rows]"`
+	EditStarts  Ptr `atlas:"in i32 [Rows+1]"`
+	EditToken   Ptr `atlas:"in i32 [Edits]"`
+	EditBias    Ptr `atlas:"in f32 [Edits]"`
+	EditFactor  Ptr `atlas:"in f32 [Edits]"`
+	EditOffset  Ptr `atlas:"in f32 [Edits]"`
+	Rows        int32
+	Vocab       int32
+	Edits       int32
+	_           int32
+}
+
+// Uniform is the random number in [0,1) that belongs to a seed and a position: the top 24 bits of two rounds of
+// splitmix64's finaliser over seed + 0x9e3779b97f4a7c15·(position+1).
+func Uniform(seed int64, position int32) float32 {
+	x := uint64(seed) + 0x9e3779b97f4a7c15*(uint64(uint32(position))+1)
+	for range 2 {
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		x ^= x >> 31
+	}
+	return float32(x>>40) / (1 << 24)
+}

@@ -1,0 +1,68 @@
+package op
+
+import "fmt"
+
+// Scheme is how the numbers of a weight matrix are stored in a checkpoint.
+type Scheme int32
+
+// Schemes. Their numbers are part of the contract. The block formats are GGUF's: 32 weights along a row.
+const (
+	// SchemeBF16 is two bytes a weight.
+	SchemeBF16 Scheme = iota + 1
+	// SchemeQ8_0 is an f16 scale and 32 signed bytes: w = d·q.
+	SchemeQ8_0
+	// SchemeQ4_0 is an f16 scale and 16 bytes, low nibbles first: w = d·(q-8).
+	SchemeQ4_0
+	// SchemeQ4_1 is an f16 scale, an f16 minimum and 16 bytes, low nibbles first: w = d·q + m.
+	SchemeQ4_1
+)
+
+// Schemes lists every scheme, in the order of their numbers.
+var schemes = [...]struct {
+	name              string
+	block, blockBytes int64
+}{
+	SchemeBF16: {"bf16", 1, 2},
+	SchemeQ8_0: {"q8_0", 32, 34},
+	SchemeQ4_0: {"q4_0", 32, 18},
+	SchemeQ4_1: {"q4_1", 32, 20},
+}
+
+// ParseScheme finds a scheme by the name that manifests use.
+func ParseScheme(name string) (Scheme, error) {
+	for s, info := range schemes {
+		if info.name == name && name != "" {
+			return Scheme(s), nil
+		}
+	}
+	return 0, fmt.Errorf("weight scheme %q is unknown (known: bf16, q8_0, q4_0, q4_1)", name)
+}
+
+func (s Scheme) String() string {
+	if s <= 0 || int(s) >= len(schemes) {
+		return "unknown"
+	}
+	return schemes[s].name
+}
+
+// Block is how many weights along a row share a scale; cols must be a multiple of it.
+func (s Scheme) Block() int64 { return schemes[s].block }
+
+// RawBytes is the size of a rows×cols matrix as a checkpoint stores it: row-major, blocks along the row.
+func (s Scheme) RawBytes(rows, cols int64) int64 {
+	return rows * (cols / schemes[s].block) * schemes[s].blockBytes
+}
+
+// Weight is one packed matrix, or Count of them stacked, in the layout that the hardware's kernels read.
+//
+// The layout follows from Scheme, Rows and Cols alone: every kernel of a set that serves a scheme reads the same
+// bytes. Pack makes them, Unpack gives the checkpoint's bytes back.
+type Weight struct {
+	Data   Ptr    // packed codes and block scales of matrix 0
+	Scale  Ptr    // f32 [Count,Rows]: a factor per row besides the blocks' own; zero means one
+	Stride int64  // bytes from one stacked matrix to the next
+	Scheme Scheme // of every matrix
+	Rows   int32  // outputs
+	Cols   int32  // inputs
+	Count  int32  // stacked matrices; experts have many
+}
