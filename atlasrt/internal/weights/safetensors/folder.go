@@ -1,0 +1,203 @@
+package safetensors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+)
+
+const (
+	// IndexName is the file that says which shard holds which tensor; SingleName the only shard where there is no index.
+	IndexName  = "model.safetensors.index.json"
+	SingleName = "model.safetensors"
+
+	maxIndexBytes = 100_000_000
+	maxShards     = 10_000
+)
+
+// Folder is a checkpoint's safetensors files, seen as one.
+type Folder struct {
+	files []*File
+	home  map[string]*File // tensor → the file that holds it
+}
+
+// OpenFolder opens every shard that the folder's index names, or the single file. Other safetensors files of the folder
+// are left alone. The index and the shards must name the same tensors, each once.
+func OpenFolder(path string) (*Folder, error) {
+	index, err := ReadIndex(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return openShards(path, []string{SingleName}, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openShards(path, Shards(index), index)
+}
+
+// ReadIndex reads the folder's index: tensor → plain file name. The error is os.ErrNotExist when there is no index.
+func ReadIndex(folder string) (map[string]string, error) {
+	path := filepath.Join(folder, IndexName)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxIndexBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	index, err := ParseIndex(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return index, nil
+}
+
+// ParseIndex reads the text of an index: tensor → plain file name.
+func ParseIndex(text []byte) (map[string]string, error) {
+	if len(text) > maxIndexBytes {
+		return nil, fmt.Errorf("the index is larger than %d bytes", maxIndexBytes)
+	}
+	var raw struct {
+		WeightMap weightMap `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, err
+	}
+	if len(raw.WeightMap) == 0 {
+		return nil, errors.New("weight_map is missing or empty")
+	}
+	return raw.WeightMap, nil
+}
+
+// weightMap refuses doubled tensors, which a plain map would hide, and shard names that leave the folder.
+type weightMap map[string]string
+
+// UnmarshalJSON reads an object of strings.
+func (m *weightMap) UnmarshalJSON(text []byte) error {
+	if *m != nil {
+		return fmt.Errorf("weight_map: %w", ErrDuplicate)
+	}
+	*m = weightMap{}
+	p := &headerParser{json: json.NewDecoder(strings.NewReader(string(text)))}
+	shards := map[string]string{} // shared strings: a map of 100000 tensors names few files
+	return p.object(func(name string) error {
+		shard, err := p.string()
+		if err != nil {
+			return fmt.Errorf("weight_map %q: %w", name, err)
+		}
+		if _, ok := (*m)[name]; ok {
+			return fmt.Errorf("weight_map %q: %w", name, ErrDuplicate)
+		}
+		if _, ok := shards[shard]; !ok {
+			if shard != filepath.Base(shard) || strings.ContainsAny(shard, "/\\\x00") || !strings.HasSuffix(shard, ".safetensors") {
+				return fmt.Errorf("weight_map %q: %q is no plain name of a .safetensors file", name, shard)
+			}
+			if len(shards) == maxShards {
+				return fmt.Errorf("weight_map names more than %d files", maxShards)
+			}
+			shards[shard] = shard
+		}
+		(*m)[name] = shards[shard]
+		return nil
+	})
+}
+
+// Shards lists the files of an index, sorted.
+func Shards(index map[string]string) []string {
+	seen := map[string]bool{}
+	for _, shard := range index {
+		seen[shard] = true
+	}
+	names := make([]string, 0, len(seen))
+	for shard := range seen {
+		names = append(names, shard)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func openShards(folder string, shards []string, index map[string]string) (_ *Folder, err error) {
+	f := &Folder{home: map[string]*File{}}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	for _, shard := range shards {
+		file, err := Open(filepath.Join(folder, shard))
+		if errors.Is(err, os.ErrNotExist) && index != nil {
+			return nil, fmt.Errorf("shard %s, which %s names, is missing: finish the download (%w)", shard, IndexName, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.files = append(f.files, file)
+		for _, name := range file.Names() {
+			if index != nil && index[name] != shard {
+				return nil, fmt.Errorf("%s: it holds tensor %q, which %s puts into %q", file.Path(), name, IndexName, index[name])
+			}
+			f.home[name] = file
+		}
+	}
+	for name, shard := range index {
+		if f.home[name] == nil {
+			return nil, fmt.Errorf("%s: it lacks tensor %q, which %s puts there", filepath.Join(folder, shard), name, IndexName)
+		}
+	}
+	return f, nil
+}
+
+// Names lists the tensors of all files in alphabetical order.
+func (f *Folder) Names() []string {
+	names := make([]string, 0, len(f.home))
+	for name := range f.home {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Tensor finds a tensor by name. Its bytes lie in a mapping: see mapping.Guard.
+func (f *Folder) Tensor(name string) (tensor.Tensor, bool) {
+	file, ok := f.home[name]
+	if !ok {
+		return tensor.Tensor{}, false
+	}
+	return file.Tensor(name)
+}
+
+// Release lets the memory of a tensor go that has been copied; it is read again when touched.
+func (f *Folder) Release(t tensor.Tensor) {
+	if file, ok := f.home[t.Name]; ok {
+		file.Release(t)
+	}
+}
+
+// Files is the number of files.
+func (f *Folder) Files() int { return len(f.files) }
+
+// Bytes is what the tensors of all files take together.
+func (f *Folder) Bytes() int64 {
+	total := int64(0)
+	for _, file := range f.files {
+		total += int64(len(file.data))
+	}
+	return total
+}
+
+// Close unmaps every file.
+func (f *Folder) Close() error {
+	var all []error
+	for _, file := range f.files {
+		all = append(all, file.Close())
+	}
+	return errors.Join(all...)
+}

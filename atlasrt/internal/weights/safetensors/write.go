@@ -1,0 +1,91 @@
+package safetensors
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+)
+
+// Write stores the tensors in this order. The file appears under its name only when it is complete.
+func Write(path string, tensors ...tensor.Tensor) (err error) {
+	header, err := encodeHeader(tensors)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	out := bufio.NewWriter(file)
+	out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header))))
+	out.Write(header)
+	for _, t := range tensors {
+		out.Write(t.Data)
+	}
+	// A bufio.Writer keeps its first error for Flush.
+	if err := errors.Join(out.Flush(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// encodeHeader is the header of a file with these tensors, padded with spaces to a multiple of 8 bytes as the format advises.
+func encodeHeader(tensors []tensor.Tensor) ([]byte, error) {
+	var header bytes.Buffer
+	seen := map[string]bool{"__metadata__": true}
+	position := 0
+	separator := "{"
+	for _, t := range tensors {
+		if seen[t.Name] {
+			return nil, fmt.Errorf("tensor %q: %w", t.Name, ErrDuplicate)
+		}
+		seen[t.Name] = true
+		if err := checkName(t.Name); err != nil {
+			return nil, err
+		}
+		if len(t.Shape) > maxDimensions {
+			return nil, fmt.Errorf("tensor %q: %w", t.Name, ErrRank)
+		}
+		if _, ok := tensor.Parse(t.Type.String()); !ok || t.Type.Quantized() {
+			return nil, fmt.Errorf("tensor %q: the format has no type %v", t.Name, t.Type)
+		}
+		if want, err := t.Type.Bytes(t.Shape); err != nil || want != int64(len(t.Data)) {
+			return nil, fmt.Errorf("tensor %v has %d bytes: %w", t.Info, len(t.Data), errors.Join(ErrTensorInvalidInfo, err))
+		}
+		member, err := json.Marshal(struct {
+			Type    string  `json:"dtype"`
+			Shape   []int64 `json:"shape"`
+			Offsets [2]int  `json:"data_offsets"`
+		}{t.Type.String(), append([]int64{}, t.Shape...), [2]int{position, position + len(t.Data)}})
+		if err != nil {
+			return nil, err
+		}
+		name, err := json.Marshal(t.Name)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&header, "%s%s:%s", separator, name, member)
+		separator = ","
+		position += len(t.Data)
+	}
+	if len(tensors) == 0 {
+		header.WriteByte('{')
+	}
+	header.WriteByte('}')
+	for header.Len()%8 != 0 {
+		header.WriteByte(' ')
+	}
+	return header.Bytes(), nil
+}

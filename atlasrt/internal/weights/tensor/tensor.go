@@ -1,0 +1,58 @@
+// Package tensor describes a stored tensor: a name, an element type, a shape and its bytes.
+//
+// Invariants: shapes are row-major, slowest dimension first, whatever the file's own order is; Data holds exactly
+// Type.Bytes(Shape) bytes, little endian, and is read only. Nothing here interprets values but the two half formats.
+package tensor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Info is what is known of a tensor before its bytes are read.
+type Info struct {
+	Name  string
+	Type  Type
+	Shape []int64
+}
+
+// Tensor is a stored tensor. Data may lie in a file mapping: read it through mapping.Copy or mapping.Guard.
+type Tensor struct {
+	Info
+	Data []byte
+}
+
+// Elements is the product of the dimensions; 1 for a scalar.
+func (i Info) Elements() int64 {
+	n := int64(1)
+	for _, d := range i.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Rows and Cols see the tensor as a matrix: Cols is the last dimension, Rows the product of the others.
+func (i Info) Rows() int64 {
+	if len(i.Shape) == 0 {
+		return 1
+	}
+	return Info{Shape: i.Shape[:len(i.Shape)-1]}.Elements()
+}
+
+// Cols is the last dimension; 1 for a scalar.
+func (i Info) Cols() int64 {
+	if len(i.Shape) == 0 {
+		return 1
+	}
+	return i.Shape[len(i.Shape)-1]
+}
+
+// String reads like `model.norm.weight BF16 [96]`.
+func (i Info) String() string {
+	return i.Name + " " + i.Type.String() + " " + FormatShape(i.Shape)
+}
+
+// FormatShape writes a shape as `[96, 64]`.
+func FormatShape(shape []int64) string {
+	return strings.Join(strings.Fields(fmt.Sprint(shape)), ", ")
+}
