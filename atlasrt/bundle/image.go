@@ -1,0 +1,101 @@
+package bundle
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// imageLimit bounds what an image may grow to when it is unpacked.
+const imageLimit = 512 << 20
+
+// imageName is where Bundle.Files holds the compiled kernels.
+const imageName = "blob/image.zst"
+
+// Load puts b's kernels on d. present lists the processor's features and the options that are on; override, where it
+// is not nil, holds <hardware>/image.zst and takes the place of what the program carries.
+func Load(b *Bundle, d device.Device, present []string, override fs.FS) (Set, error) {
+	has := make(map[string]bool, len(present))
+	for _, f := range present {
+		has[f] = true
+	}
+	if missing := b.Missing(present); len(missing) > 0 {
+		return nil, fmt.Errorf("%s needs a processor with %s", b.Hardware, strings.Join(missing, ", "))
+	}
+	image, err := b.image(override)
+	if err != nil {
+		return nil, err
+	}
+	module, err := d.Load(image)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.Hardware, err)
+	}
+	kernels := make([]op.Kernel, len(b.Kernels))
+	for i, name := range b.Kernels {
+		if kernels[i], err = module.Kernel(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", b.Hardware, err)
+		}
+	}
+	return b.New(kernels, func(f string) bool { return has[f] }), nil
+}
+
+// Missing lists the features that b cannot do without and present lacks.
+func (b *Bundle) Missing(present []string) []string {
+	has := make(map[string]bool, len(present))
+	for _, f := range present {
+		has[f] = true
+	}
+	var missing []string
+	for _, f := range b.Needs {
+		if !has[f] {
+			missing = append(missing, f)
+		}
+	}
+	return missing
+}
+
+// image reads, checks and unpacks the compiled kernels.
+func (b *Bundle) image(override fs.FS) ([]byte, error) {
+	rebuild := "run `atlasc build --hw " + b.Hardware + "`, then build the server again"
+	files, name := b.Files, imageName
+	if override != nil {
+		files, name = override, b.Hardware+"/image.zst"
+		rebuild = "run `atlasc build --hw " + b.Hardware + "`"
+	}
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("the kernels of %s are not built (%s)", b.Hardware, rebuild)
+	}
+	r := bufio.NewReader(bytes.NewReader(data))
+	line, err := r.ReadString('\n')
+	if err != nil || len(line) > 256 {
+		return nil, fmt.Errorf("%s is no kernel image (%s)", name, rebuild)
+	}
+	var hardware, contract, sources string
+	if n, _ := fmt.Sscanf(line, "atlas image 1 %s %s %s\n", &hardware, &contract, &sources); n != 3 {
+		return nil, fmt.Errorf("%s is no kernel image (%s)", name, rebuild)
+	}
+	if hardware != b.Hardware {
+		return nil, fmt.Errorf("%s holds kernels of %s, not of %s (%s)", name, hardware, b.Hardware, rebuild)
+	}
+	if contract != b.Contract {
+		return nil, fmt.Errorf("the kernels of %s are stale: they were built for another contract (%s)", b.Hardware, rebuild)
+	}
+	z, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(imageLimit), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	defer z.Close()
+	var image bytes.Buffer
+	if _, err := image.ReadFrom(z); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%s): %w", name, rebuild, err)
+	}
+	return image.Bytes(), nil
+}

@@ -1,0 +1,149 @@
+// Package cpu runs compiled kernels on the processor that the program runs on, without cgo.
+//
+// An image is a shared object, opened from memory. Its resident C threads run lists of launches: a stream only writes a
+// list, and one call runs it. Captured steps are lists that are kept. Memory lies outside the Go heap.
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Device is this computer's processor.
+type Device struct {
+	threads int
+
+	mu     sync.Mutex
+	blocks map[op.Ptr][]byte
+	run    uintptr // atlas_pool_run of the first image; every list goes through it
+}
+
+// New makes the device. Kernels run on threads threads, the caller's own among them; 0 means one for each processor
+// that this process may use.
+func New(threads int) (*Device, error) {
+	if threads == 0 {
+		threads = runtime.NumCPU()
+	}
+	if threads < 1 || threads > 256 {
+		return nil, fmt.Errorf("%d threads: choose 1 to 256", threads)
+	}
+	return &Device{threads: threads, blocks: map[op.Ptr][]byte{}}, nil
+}
+
+// Threads is how many threads run kernels.
+func (d *Device) Threads() int { return d.threads }
+
+// Alloc takes zeroed memory in whole pages, on huge pages where the system gives them.
+func (d *Device) Alloc(bytes int64) (op.Ptr, error) {
+	b, err := mapMemory(max(bytes, 1))
+	if err != nil {
+		return 0, fmt.Errorf("cannot take %d bytes of memory: %w", bytes, err)
+	}
+	p := op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.blocks[p] = b
+	return p, nil
+}
+
+// Free gives back what Alloc took. Zero is allowed.
+func (d *Device) Free(p op.Ptr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b, ok := d.blocks[p]; ok {
+		delete(d.blocks, p)
+		_ = unix.Munmap(b)
+	}
+}
+
+// CopyIn writes from to device memory.
+func (d *Device) CopyIn(to op.Ptr, from []byte) error {
+	copy(memory(to, len(from)), from)
+	return nil
+}
+
+// CopyOut reads device memory.
+func (d *Device) CopyOut(to []byte, from op.Ptr) error {
+	copy(to, memory(from, len(to)))
+	return nil
+}
+
+// Memory reports what is free and what there is, the limits of this process's control group included.
+func (d *Device) Memory() (free, total int64) { return systemMemory() }
+
+// Close gives all memory back. Images stay loaded: their threads are resident.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for p, b := range d.blocks {
+		delete(d.blocks, p)
+		errs = append(errs, unix.Munmap(b))
+	}
+	return errors.Join(errs...)
+}
+
+// Load opens a shared object from memory and, the first time, starts its resident threads.
+func (d *Device) Load(image []byte) (device.Module, error) {
+	lib, err := open(image)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.run == 0 {
+		start, err := purego.Dlsym(lib, "atlas_pool_start")
+		if err != nil {
+			return nil, fmt.Errorf("the image has no thread pool: %w", err)
+		}
+		run, err := purego.Dlsym(lib, "atlas_pool_run")
+		if err != nil {
+			return nil, fmt.Errorf("the image has no thread pool: %w", err)
+		}
+		if code, _, _ := purego.SyscallN(start, uintptr(d.threads)); int32(code) != 0 {
+			return nil, fmt.Errorf("cannot start %d threads: error %d", d.threads, int32(code))
+		}
+		d.run = run
+	}
+	return module(lib), nil
+}
+
+// open gives image to the dynamic linker. The file stays open: the linker knows an image by its path, and a number
+// that is used again would name the old one.
+func open(image []byte) (uintptr, error) {
+	fd, err := unix.MemfdCreate("atlas-kernels", unix.MFD_CLOEXEC)
+	if err != nil {
+		return 0, fmt.Errorf("cannot make a file in memory for the kernels: %w", err)
+	}
+	for rest := image; len(rest) > 0; {
+		n, err := unix.Write(fd, rest)
+		if err != nil {
+			return 0, fmt.Errorf("cannot write the kernels to memory: %w", err)
+		}
+		rest = rest[n:]
+	}
+	lib, err := purego.Dlopen(fmt.Sprintf("/proc/self/fd/%d", fd), purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return 0, fmt.Errorf("the kernels do not load (run `atlasc build`): %w", err)
+	}
+	return lib, nil
+}
+
+type module uintptr
+
+func (m module) Kernel(name string) (op.Kernel, error) {
+	f, err := purego.Dlsym(uintptr(m), name)
+	if err != nil {
+		return 0, fmt.Errorf("the image has no kernel %s (run `atlasc build`): %w", name, err)
+	}
+	return op.Kernel(f), nil
+}

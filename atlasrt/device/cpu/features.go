@@ -1,0 +1,19 @@
+package cpu
+
+import (
+	"os"
+	"strings"
+)
+
+// Features names what this processor and its kernel offer, in Linux's words ("avx2", "avx512_vnni").
+func Features() []string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		switch strings.TrimSpace(key) {
+		case "flags", "Features":
+			return strings.Fields(value)
+		}
+	}
+	return nil
+}

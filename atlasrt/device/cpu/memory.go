@@ -1,0 +1,70 @@
+package cpu
+
+import (
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// hugePage is the size from which memory asks for huge pages.
+const hugePage = 2 << 20
+
+// mapMemory takes zeroed pages outside the Go heap.
+func mapMemory(bytes int64) ([]byte, error) {
+	b, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	if err == nil && bytes >= hugePage {
+		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
+	}
+	return b, err
+}
+
+// memory is the one place where a Ptr becomes a Go slice.
+func memory(p op.Ptr, n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(pointer(p)), n)
+}
+
+// pointer turns an address into a pointer. The detour over the variable's own address tells vet that this is meant:
+// the memory is not the Go heap's.
+func pointer(p op.Ptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+// systemMemory reads /proc/meminfo and the control group's limit; zeros where neither can be read.
+func systemMemory() (free, total int64) {
+	text, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		kib, _ := strconv.ParseInt(fields[1], 10, 64)
+		switch fields[0] {
+		case "MemTotal:":
+			total = kib << 10
+		case "MemAvailable:":
+			free = kib << 10
+		}
+	}
+	if limit := number("/sys/fs/cgroup/memory.max"); limit < total {
+		total = limit
+		free = min(free, limit-min(limit, number("/sys/fs/cgroup/memory.current")))
+	}
+	return free, total
+}
+
+// number reads a file that holds one number; the largest where it holds none ("max") or is not there.
+func number(path string) int64 {
+	text, _ := os.ReadFile(path)
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return n
+}

@@ -1,0 +1,196 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// command is atlas_command of kernels/lib/cpu/pool.c.
+type command struct {
+	run  op.Kernel
+	args unsafe.Pointer
+	grid op.Grid
+	// chunk is how many blocks a thread claims at once.
+	chunk uint32
+}
+
+// Sizes of a list: a step of 200 layers has some 3,000 launches. Pages that are not touched cost nothing.
+const (
+	listCommands = 1 << 14
+	argsBytes    = 4 << 20
+	argsAlign    = 64
+)
+
+// claimsPerThread is how often a thread goes back for blocks of one launch, so that a disturbed one takes fewer.
+const claimsPerThread = 8
+
+// list is launches and their argument blocks, at addresses that do not move.
+type list struct {
+	memory   []byte
+	commands []command
+	count    int
+	args     []byte
+	used     uintptr
+	last     unsafe.Pointer // what Args lent last
+}
+
+func newList() (*list, error) {
+	const commandBytes = listCommands * unsafe.Sizeof(command{})
+	m, err := mapMemory(int64(commandBytes + argsBytes))
+	if err != nil {
+		return nil, fmt.Errorf("cannot take memory for a list of launches: %w", err)
+	}
+	return &list{
+		memory:   m,
+		commands: unsafe.Slice((*command)(unsafe.Pointer(unsafe.SliceData(m))), listCommands),
+		args:     m[commandBytes:],
+	}, nil
+}
+
+func (l *list) close() error { return unix.Munmap(l.memory) }
+
+// Stream is a list of launches that runs when somebody waits for it.
+type Stream struct {
+	device    *Device
+	list      *list
+	own       *list
+	capturing bool
+	scratch   op.Ptr
+	room      int64
+	err       error
+	call      []uintptr
+}
+
+// Stream makes a queue with scratch bytes of scratch memory. Load an image first.
+func (d *Device) Stream(scratch int64) (device.Stream, error) {
+	if d.run == 0 {
+		return nil, errors.New("no image is loaded yet: load one before making a stream")
+	}
+	l, err := newList()
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{device: d, list: l, own: l, room: scratch}
+	if s.scratch, err = d.Alloc(scratch); err != nil {
+		return nil, errors.Join(fmt.Errorf("scratch: %w", err), l.close())
+	}
+	return s, nil
+}
+
+// Args lends zeroed or used space: whoever asks writes all of it.
+func (s *Stream) Args(bytes uintptr) unsafe.Pointer {
+	l := s.list
+	size := (bytes + argsAlign - 1) &^ (argsAlign - 1)
+	if l.count == len(l.commands) || l.used+size > uintptr(len(l.args)) {
+		if s.capturing {
+			s.Fail(fmt.Errorf("a captured step has more than %d launches", l.count))
+			l.count, l.used = 0, 0
+		} else {
+			s.flush()
+		}
+	}
+	l.last = unsafe.Pointer(&l.args[l.used])
+	l.used += size
+	return l.last
+}
+
+// Launch queues a launch.
+func (s *Stream) Launch(k op.Kernel, g op.Grid) {
+	l := s.list
+	blocks := uint64(g.X) * uint64(g.Y) * uint64(g.Z)
+	chunk := max(1, blocks/uint64(s.device.threads*claimsPerThread))
+	l.commands[l.count] = command{run: k, args: l.last, grid: g, chunk: uint32(chunk)}
+	l.count++
+}
+
+// Scratch lends the stream's scratch memory, the same each time: launches run in order.
+func (s *Stream) Scratch(bytes int64) op.Ptr {
+	if bytes > s.room {
+		s.Fail(fmt.Errorf("an operation asks for %d bytes of scratch memory, the stream has %d", bytes, s.room))
+	}
+	return s.scratch
+}
+
+// Fail keeps the first error.
+func (s *Stream) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// flush runs what is queued; after an error it only forgets it.
+func (s *Stream) flush() {
+	s.run(s.list)
+	s.list.count, s.list.used = 0, 0
+}
+
+// run hands a list to the resident threads and waits. The kept slice spares an allocation per call.
+func (s *Stream) run(l *list) {
+	if s.err == nil && l.count > 0 {
+		s.call = append(s.call[:0], uintptr(unsafe.Pointer(&l.commands[0])), uintptr(l.count))
+		purego.SyscallN(s.device.run, s.call...)
+	}
+}
+
+// Write copies to device memory after all that is queued.
+func (s *Stream) Write(to op.Ptr, from []byte) {
+	s.flush()
+	copy(memory(to, len(from)), from)
+}
+
+// Read copies from device memory after all that is queued.
+func (s *Stream) Read(to []byte, from op.Ptr) {
+	s.flush()
+	copy(to, memory(from, len(to)))
+}
+
+// Sync runs what is queued and returns the first error since the last Sync.
+func (s *Stream) Sync() error {
+	s.flush()
+	err := s.err
+	s.err = nil
+	return err
+}
+
+// Close gives the stream's memory back.
+func (s *Stream) Close() error {
+	s.device.Free(s.scratch)
+	return s.own.close()
+}
+
+// Capture records what step queues, to be run by Replay.
+func (d *Device) Capture(q device.Stream, step func()) (device.Graph, error) {
+	s := q.(*Stream)
+	if err := s.Sync(); err != nil {
+		return nil, err
+	}
+	l, err := newList()
+	if err != nil {
+		return nil, err
+	}
+	s.list, s.capturing = l, true
+	step()
+	s.list, s.capturing = s.own, false
+	if s.err != nil {
+		return nil, errors.Join(s.Sync(), l.close())
+	}
+	return (*graph)(l), nil
+}
+
+// graph is a list that is kept.
+type graph list
+
+func (g *graph) Replay(q device.Stream) {
+	s := q.(*Stream)
+	s.flush()
+	s.run((*list)(g))
+}
+
+func (g *graph) Close() error { return (*list)(g).close() }
