@@ -48,26 +48,32 @@ type Inputs struct {
 type Cache struct{ K, V op.Ptr }
 
 // Source places the weights of a model on its device. Errors are kept and reported together when loading ends, so that
-// a family's weights read as a table. A first pass over a Source may only count: its pointers must not be read.
+// a family's weights read as a table. A first pass over a Source only counts: its pointers must not be read.
 type Source interface {
-	// Has reports whether the checkpoint holds a tensor.
-	Has(name string) bool
-	// Matrix stacks the rows of the named tensors, each [rows[i],cols], into one weight.
+	// Scheme is how a matrix will be stored once it is loaded.
+	Scheme(name string) op.Scheme
+	// Matrix stacks the rows of tensors of one scheme, each [Rows,cols], into one weight.
 	Matrix(cols int32, parts ...Part) op.Weight
 	// Experts stacks count matrices, the e-th made of parts(e), into one weight with a Count.
 	Experts(count, cols int32, parts func(e int32) []Part) op.Weight
-	// Vector places a tensor of n elements as f32.
-	Vector(name string, n int32) op.Ptr
+	// Vector places tensors one behind the other as f32.
+	Vector(parts ...Part) op.Ptr
+	// Values reads an optional tensor of n elements; nil where the checkpoint has none.
+	Values(name string, n int32) []float32
 	// Floats places computed values as f32.
 	Floats(values []float32) op.Ptr
 	// Buffer takes memory for activations.
 	Buffer(bytes int64) op.Ptr
-	// Scheme is how the checkpoint stores a matrix once loaded.
-	Scheme(name string) op.Scheme
 }
 
-// Part is a tensor that gives Rows rows to a matrix.
+// Part is a tensor that gives Rows rows to a matrix, or Rows elements to a vector.
 type Part struct {
 	Name string
 	Rows int32
+}
+
+// Limits is what a model's buffers are made for.
+type Limits struct {
+	Rows        int32    // most rows in one step
+	Activations op.DType // act of the kernel set
 }

@@ -1,0 +1,37 @@
+// Package llama is the Llama family and those that differ from it by their config alone: Mistral (a sliding window) and
+// Qwen2 (biases on queries, keys and values). Source: https://arxiv.org/abs/2302.13971.
+package llama
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/model/nn"
+)
+
+// Config is a Llama's config.json.
+type Config struct{ nn.Config }
+
+// ReadConfig reads and checks a config.json.
+func ReadConfig(data []byte) (*Config, error) {
+	c := &Config{}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	if err := c.Complete(); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	return c, nil
+}
+
+// New loads a model.
+func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {
+	options := nn.AttentionOptions{
+		QKVBias: c.AttentionBias || c.ModelType == "qwen2",
+		OutBias: c.AttentionBias && c.ModelType != "qwen2",
+	}
+	return nn.NewDecoder(ops, src, &c.Config, options, nil, limits, func(_ int32, prefix string) nn.FeedForward {
+		return nn.NewMLP(ops, src, &c.Config, prefix)
+	})
+}

@@ -1,0 +1,63 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Attention is grouped-query attention over the paged cache.
+type Attention struct {
+	qkv, out     Linear
+	qNorm, kNorm op.Ptr
+	heads, kv    int32
+	headDim      int32
+	window       int32
+	scale, eps   float32
+}
+
+// AttentionOptions are what families differ in.
+type AttentionOptions struct {
+	QKVBias, OutBias bool
+	QKNorm           bool
+}
+
+// NewAttention loads the attention of one layer; prefix is "model.layers.0.self_attn.".
+func NewAttention(src model.Source, c *Config, layer int32, prefix string, o AttentionOptions) Attention {
+	a := Attention{
+		qkv: NewLinear(src, c.Hidden, o.QKVBias,
+			model.Part{Name: prefix + "q_proj", Rows: c.Heads * c.HeadDim},
+			model.Part{Name: prefix + "k_proj", Rows: c.KVHeads * c.HeadDim},
+			model.Part{Name: prefix + "v_proj", Rows: c.KVHeads * c.HeadDim}),
+		out:     NewLinear(src, c.Heads*c.HeadDim, o.OutBias, model.Part{Name: prefix + "o_proj", Rows: c.Hidden}),
+		heads:   c.Heads,
+		kv:      c.KVHeads,
+		headDim: c.HeadDim,
+		window:  c.Window(layer),
+		scale:   float32(1 / math.Sqrt(float64(c.HeadDim))),
+		eps:     c.Eps,
+	}
+	if o.QKNorm {
+		a.qNorm = src.Vector(model.Part{Name: prefix + "q_norm.weight", Rows: c.HeadDim})
+		a.kNorm = src.Vector(model.Part{Name: prefix + "k_norm.weight", Rows: c.HeadDim})
+	}
+	return a
+}
+
+// Forward attends from w.X and leaves the result in w.X. w.Angles must be the step's.
+func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, w *Workspace) {
+	a.qkv.Forward(ops, q, w.QKV, w.X, in.Rows, w.Act)
+	ops.RotaryCache(q, op.RotaryCache{
+		QKV: w.QKV, K: cache.K, V: cache.V, Angles: w.Angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
+		Rows: in.Rows, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs,
+		Blocks: in.Blocks, BlockSize: in.BlockSize, Pairing: op.PairHalf, KVType: in.KVType, Eps: a.eps,
+	})
+	ops.PagedAttention(q, op.PagedAttention{
+		Out: w.Mixed, Q: w.QKV, K: cache.K, V: cache.V, Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,
+		Rows: in.Rows, QPitch: (a.heads + 2*a.kv) * a.headDim, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
+		Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Blocks: in.Blocks, BlockSize: in.BlockSize,
+		Window: a.window, KVType: in.KVType, Scale: a.scale,
+	})
+	a.out.Forward(ops, q, w.X, w.Mixed, in.Rows, w.Act)
+}

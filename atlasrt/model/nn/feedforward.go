@@ -1,0 +1,90 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// FeedForward works on each row of w.X alone and leaves the result in w.X.
+type FeedForward interface {
+	Forward(q op.Stream, rows int32, w *Workspace)
+}
+
+// MLP is the gated feed-forward network: down(silu(gate(x))·up(x)).
+type MLP struct {
+	ops          op.Core
+	up, down     Linear
+	intermediate int32
+}
+
+// NewMLP loads the dense network of one layer; prefix is "model.layers.0.mlp.".
+func NewMLP(ops op.Core, src model.Source, c *Config, prefix string) *MLP {
+	return &MLP{
+		ops: ops,
+		up: NewLinear(src, c.Hidden, c.MLPBias,
+			model.Part{Name: prefix + "gate_proj", Rows: c.Intermediate},
+			model.Part{Name: prefix + "up_proj", Rows: c.Intermediate}),
+		down:         NewLinear(src, c.Intermediate, c.MLPBias, model.Part{Name: prefix + "down_proj", Rows: c.Hidden}),
+		intermediate: c.Intermediate,
+	}
+}
+
+// Forward implements FeedForward.
+func (m *MLP) Forward(q op.Stream, rows int32, w *Workspace) {
+	m.up.Forward(m.ops, q, w.Up, w.X, rows, w.Act)
+	m.ops.SwiGLU(q, op.SwiGLU{Out: w.Gated, In: w.Up, Rows: rows, Cols: m.intermediate})
+	m.down.Forward(m.ops, q, w.X, w.Gated, rows, w.Act)
+}
+
+// Mixture is a mixture of gated experts chosen by a softmax router.
+type Mixture struct {
+	ops       MoEOps
+	router    Linear
+	up, down  op.Weight
+	experts   int32
+	topK      int32
+	normalise int32
+}
+
+// MixtureConfig is the shape of a mixture.
+type MixtureConfig struct {
+	Experts, TopK, Intermediate int32
+	Normalise                   bool
+}
+
+// NewMixture loads the router and the experts of one layer; prefix is "model.layers.0.mlp.".
+func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, prefix string) *Mixture {
+	m := &Mixture{
+		ops:     ops,
+		router:  NewLinear(src, hidden, false, model.Part{Name: prefix + "gate", Rows: c.Experts}),
+		experts: c.Experts,
+		topK:    c.TopK,
+	}
+	m.up = src.Experts(c.Experts, hidden, func(e int32) []model.Part {
+		expert := fmt.Sprintf("%sexperts.%d.", prefix, e)
+		return []model.Part{{Name: expert + "gate_proj.weight", Rows: c.Intermediate}, {Name: expert + "up_proj.weight", Rows: c.Intermediate}}
+	})
+	m.down = src.Experts(c.Experts, c.Intermediate, func(e int32) []model.Part {
+		return []model.Part{{Name: fmt.Sprintf("%sexperts.%d.down_proj.weight", prefix, e), Rows: hidden}}
+	})
+	if c.Normalise {
+		m.normalise = 1
+	}
+	return m
+}
+
+// Forward implements FeedForward.
+func (m *Mixture) Forward(q op.Stream, rows int32, w *Workspace) {
+	m.router.Forward(m.ops, q, w.RouterLogits, w.X, rows, w.Act)
+	m.ops.Route(q, op.Route{
+		IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts, Logits: w.RouterLogits,
+		Rows: rows, Experts: m.experts, TopK: m.topK, Normalise: m.normalise, Routing: op.RouteSoftmax, Scale: 1,
+	})
+	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.X, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
+	m.ops.ExpertDown(q, op.ExpertDown{
+		Out: w.X, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
+		W: m.down, Rows: rows, TopK: m.topK,
+	})
+}

@@ -1,0 +1,62 @@
+package nn
+
+import (
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Ops is what dense transformers ask of a kernel set.
+type Ops interface {
+	op.Core
+	op.Attention
+}
+
+// MoEOps is what transformers with experts ask of a kernel set.
+type MoEOps interface {
+	Ops
+	op.MoE
+}
+
+// Workspace is the activations of one step: buffers for as many rows as a step may have.
+type Workspace struct {
+	Act      op.DType
+	Residual op.Ptr // act [Rows,Hidden]: the sum of all blocks so far
+	X        op.Ptr // act [Rows,Hidden]: a block's input, then its output
+	QKV      op.Ptr // act [Rows,(Heads+2·KVHeads)·HeadDim]
+	Mixed    op.Ptr // act [Rows,Heads·HeadDim]: what attention read
+	Angles   op.Ptr // f32 [Rows,HeadDim]
+	Up       op.Ptr // act [Rows,2·Intermediate]
+	Gated    op.Ptr // act [Rows,Intermediate], or [Rows·TopK,expert intermediate]
+
+	RouterLogits  op.Ptr // act [Rows,Experts]
+	ExpertIDs     op.Ptr // i32 [Rows,TopK]
+	ExpertWeights op.Ptr // f32 [Rows,TopK]
+	ExpertOrder   op.Ptr // i32 [Rows·TopK]
+	ExpertStarts  op.Ptr // i32 [Experts+1]
+}
+
+// NewWorkspace takes the buffers of a decoder; mixture is nil where there are no experts.
+func NewWorkspace(src model.Source, c *Config, mixture *MixtureConfig, limits model.Limits) *Workspace {
+	rows := int64(limits.Rows)
+	act := func(columns int32) op.Ptr { return src.Buffer(rows * int64(columns) * limits.Activations.Bytes()) }
+	w := &Workspace{
+		Act:      limits.Activations,
+		Residual: act(c.Hidden),
+		X:        act(c.Hidden),
+		QKV:      act((c.Heads + 2*c.KVHeads) * c.HeadDim),
+		Mixed:    act(c.Heads * c.HeadDim),
+		Angles:   src.Buffer(rows * int64(c.HeadDim) * op.F32.Bytes()),
+		Up:       act(2 * c.Intermediate),
+	}
+	gated := c.Intermediate
+	if m := mixture; m != nil {
+		gated = max(gated, m.TopK*m.Intermediate)
+		w.RouterLogits = act(m.Experts)
+		w.ExpertIDs = src.Buffer(rows * int64(m.TopK) * op.I32.Bytes())
+		w.ExpertWeights = src.Buffer(rows * int64(m.TopK) * op.F32.Bytes())
+		w.ExpertOrder = src.Buffer(rows * int64(m.TopK) * op.I32.Bytes())
+		w.ExpertStarts = src.Buffer(int64(m.Experts+1) * op.I32.Bytes())
+	}
+	w.Gated = act(gated)
+	return w
+}

@@ -1,0 +1,73 @@
+// Package qwen3moe is the Qwen3 family with a mixture of experts in place of some or all dense networks.
+// Source: https://arxiv.org/abs/2505.09388.
+package qwen3moe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/model/nn"
+)
+
+// Config is a Qwen3-MoE's config.json.
+type Config struct {
+	nn.Config
+	Experts            int32   `json:"num_experts"`
+	LocalExperts       int32   `json:"num_local_experts"` // the newer name
+	TopK               int32   `json:"num_experts_per_tok"`
+	ExpertIntermediate int32   `json:"moe_intermediate_size"`
+	Normalise          bool    `json:"norm_topk_prob"`
+	SparseStep         int32   `json:"decoder_sparse_step"`
+	DenseLayers        []int32 `json:"mlp_only_layers"`
+}
+
+// ReadConfig reads and checks a config.json.
+func ReadConfig(data []byte) (*Config, error) {
+	c := &Config{SparseStep: 1}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	if c.Experts == 0 {
+		c.Experts = c.LocalExperts
+	}
+	if c.Intermediate == 0 {
+		c.Intermediate = c.ExpertIntermediate // GGUF files of models without dense layers give only this
+	}
+	var errs []error
+	if c.Experts < 1 || c.Experts > 1<<14 {
+		errs = append(errs, fmt.Errorf("num_experts is %d (it must be between 1 and %d)", c.Experts, 1<<14))
+	}
+	if c.TopK < 1 || c.TopK > min(c.Experts, 64) {
+		errs = append(errs, fmt.Errorf("num_experts_per_tok is %d (it must be between 1 and %d)", c.TopK, min(c.Experts, 64)))
+	}
+	if c.ExpertIntermediate < 1 || c.ExpertIntermediate > 1<<19 {
+		errs = append(errs, fmt.Errorf("moe_intermediate_size is %d (it must be between 1 and %d)", c.ExpertIntermediate, 1<<19))
+	}
+	if c.SparseStep < 1 {
+		errs = append(errs, fmt.Errorf("decoder_sparse_step is %d (it must be at least 1)", c.SparseStep))
+	}
+	if err := errors.Join(append(errs, c.Complete())...); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	return c, nil
+}
+
+// sparse tells which layers have experts.
+func (c *Config) sparse(layer int32) bool {
+	return !slices.Contains(c.DenseLayers, layer) && (layer+1)%c.SparseStep == 0
+}
+
+// New loads a model.
+func New(ops nn.MoEOps, src model.Source, c *Config, limits model.Limits) model.Model {
+	mixture := nn.MixtureConfig{Experts: c.Experts, TopK: c.TopK, Intermediate: c.ExpertIntermediate, Normalise: c.Normalise}
+	options := nn.AttentionOptions{QKVBias: c.AttentionBias, OutBias: c.AttentionBias, QKNorm: true}
+	return nn.NewDecoder(ops, src, &c.Config, options, &mixture, limits, func(layer int32, prefix string) nn.FeedForward {
+		if c.sparse(layer) {
+			return nn.NewMixture(ops, src, c.Hidden, mixture, prefix)
+		}
+		return nn.NewMLP(ops, src, &c.Config, prefix)
+	})
+}
