@@ -1,0 +1,108 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Decode widens elements of type F32, BF16 or F16 from their little-endian bytes, exactly.
+func Decode(to []float64, t op.DType, from []byte) {
+	switch t {
+	case op.F32:
+		for i := range to {
+			to[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(from[4*i:])))
+		}
+	case op.BF16:
+		for i := range to {
+			to[i] = bfloat(binary.LittleEndian.Uint16(from[2*i:]))
+		}
+	case op.F16:
+		for i := range to {
+			to[i] = half(binary.LittleEndian.Uint16(from[2*i:]))
+		}
+	default:
+		panic("BUG: " + t.String() + " is no floating point type of the oracle")
+	}
+}
+
+// Encode rounds values to elements of type F32, BF16 or F16, once, to nearest even.
+func Encode(to []byte, t op.DType, from []float64) {
+	switch t {
+	case op.F32:
+		for i, x := range from {
+			binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(float32(x)))
+		}
+	case op.BF16:
+		for i, x := range from {
+			binary.LittleEndian.PutUint16(to[2*i:], toBfloat(x))
+		}
+	case op.F16:
+		for i, x := range from {
+			binary.LittleEndian.PutUint16(to[2*i:], toHalf(x))
+		}
+	default:
+		panic("BUG: " + t.String() + " is no floating point type of the oracle")
+	}
+}
+
+func bfloat(h uint16) float64 { return float64(math.Float32frombits(uint32(h) << 16)) }
+
+// half widens an IEEE binary16: 1 sign, 5 exponent and 10 fraction bits.
+func half(h uint16) float64 {
+	sign, exponent, fraction := 1.0, int(h>>10&0x1f), float64(h&0x3ff)
+	if h&0x8000 != 0 {
+		sign = -1
+	}
+	switch {
+	case exponent == 0x1f && fraction != 0:
+		return math.NaN()
+	case exponent == 0x1f:
+		return math.Inf(int(sign))
+	case exponent == 0:
+		return sign * math.Ldexp(fraction, -24)
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
+}
+
+func toBfloat(x float64) uint16 {
+	b := math.Float32bits(odd(x))
+	if b&0x7fffffff > 0x7f800000 {
+		return uint16(b>>16) | 0x40 // keeps a NaN whose payload lies in the low half
+	}
+	return uint16((b + 0x7fff + (b >> 16 & 1)) >> 16)
+}
+
+func toHalf(x float64) uint16 {
+	var sign uint16
+	if math.Signbit(x) {
+		sign = 0x8000
+	}
+	size := math.Abs(x)
+	switch {
+	case math.IsNaN(x):
+		return sign | 0x7e00
+	case size >= 65520: // halfway between the largest half and the next power of two
+		return sign | 0x7c00
+	case size < 0x1p-14:
+		return sign | uint16(math.RoundToEven(size*0x1p24))
+	}
+	fraction, exponent := math.Frexp(size) // size = fraction·2^exponent, fraction in [0.5,1)
+	// A fraction that rounds up to 2048 carries into the exponent by itself.
+	return sign | (uint16(exponent+13)<<10 + uint16(math.RoundToEven(fraction*2048)))
+}
+
+// odd narrows to float32 towards zero and sets the last bit where that lost something, so that a second rounding to
+// fewer bits is the only one that counts.
+func odd(x float64) float32 {
+	f := float32(x)
+	if float64(f) == x || x != x {
+		return f
+	}
+	b := math.Float32bits(f)
+	if math.Abs(float64(f)) > math.Abs(x) {
+		b--
+	}
+	return math.Float32frombits(b | 1)
+}

@@ -1,0 +1,49 @@
+// Package oracle computes every op of package op in plain Go, and so says what the right answer is.
+//
+// It reads and writes host memory, computes at once in float64 and rounds once to the type of the result. Its packed
+// layout is the checkpoint's own bytes. A row's bits depend on that row alone. Streams are only used to report failures.
+package oracle
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Set is the reference kernel set. It keeps no state: any number of goroutines may use it.
+type Set struct {
+	act op.DType // what act means in op's tags
+}
+
+// New makes a set whose activations are F32 or BF16.
+func New(act op.DType) *Set {
+	if act != op.F32 && act != op.BF16 {
+		panic("BUG: oracle activations are " + act.String() + ", want f32 or bf16")
+	}
+	return &Set{act: act}
+}
+
+// known reports whether the set understands a weight's scheme; if not it fails the stream.
+func known(q op.Stream, name string, w op.Weight) bool {
+	if packedBytes(w.Scheme, w.Rows, w.Cols) > 0 {
+		return true
+	}
+	q.Fail(fmt.Errorf("%s: the oracle has no %d×%d matrices of scheme %s", name, w.Rows, w.Cols, w.Scheme))
+	return false
+}
+
+// parallel calls body for parts of 0 … n-1 that together cover it, each on its own goroutine.
+func parallel(n int, body func(from, to int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	if workers <= 1 {
+		body(0, n)
+		return
+	}
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() { body(n*w/workers, n*(w+1)/workers) })
+	}
+	group.Wait()
+}

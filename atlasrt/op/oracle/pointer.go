@@ -1,0 +1,31 @@
+package oracle
+
+import (
+	"unsafe"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// slice is the n elements at p. All other code of the package is ordinary, bounds-checked Go.
+func slice[T any](p op.Ptr, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
+}
+
+// load reads n elements of a buffer, starting with element first.
+func load(p op.Ptr, t op.DType, first, n int) []float64 {
+	values := make([]float64, n)
+	Decode(values, t, span(p, t, first, n))
+	return values
+}
+
+// store rounds values into a buffer, starting with element first.
+func store(p op.Ptr, t op.DType, first int, values []float64) {
+	Encode(span(p, t, first, len(values)), t, values)
+}
+
+func span(p op.Ptr, t op.DType, first, n int) []byte {
+	return slice[byte](p+op.Ptr(int64(first)*t.Bytes()), n*int(t.Bytes()))
+}

@@ -1,0 +1,148 @@
+package oracle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Choice is a token that a row may draw.
+type Choice struct {
+	Token       int32
+	Probability float64
+}
+
+// Sample draws tokens.
+func (*Set) Sample(_ op.Stream, x op.Sample) {
+	out := slice[int32](x.Out, int(x.Rows))
+	parallel(len(out), func(from, to int) {
+		for r := from; r < to; r++ {
+			u := op.Uniform(slice[int64](x.Seed, len(out))[r], slice[int32](x.Position, len(out))[r])
+			out[r] = draw(Choices(x, r), float64(u))
+		}
+	})
+}
+
+// draw inverts the cumulative distribution at u; -1 where there is nothing to draw.
+func draw(choices []Choice, u float64) int32 {
+	token, sum := int32(-1), 0.0
+	for _, c := range choices {
+		token = c.Token
+		if sum += c.Probability; sum > u {
+			break
+		}
+	}
+	return token
+}
+
+// Choices is what row r of a call draws from, the most likely first; probabilities sum to one. Temperature 0 leaves one
+// choice. Logits that are not finite are ruled out.
+func Choices(x op.Sample, r int) []Choice {
+	choices := candidates(x, r)
+	if len(choices) == 0 {
+		return nil
+	}
+	temperature := float64(slice[float32](x.Temperature, int(x.Rows))[r])
+	if temperature <= 0 {
+		return []Choice{{choices[0].Token, 1}}
+	}
+	for i := range choices {
+		choices[i].Probability /= temperature
+	}
+	if m := slice[float32](x.MinP, int(x.Rows))[r]; m > 0 {
+		least := choices[0].Probability + math.Log(float64(m))
+		choices = leading(choices, func(c Choice) bool { return c.Probability >= least })
+	}
+	if k := int(slice[int32](x.TopK, int(x.Rows))[r]); k > 0 && k < len(choices) {
+		choices = choices[:k]
+	}
+	exponentiate(choices)
+	if p := float64(slice[float32](x.TopP, int(x.Rows))[r]); p < 1 {
+		before := 0.0
+		choices = leading(choices, func(c Choice) bool {
+			keep := before < p || before == 0
+			before += c.Probability
+			return keep
+		})
+		rescale(choices)
+	}
+	return choices
+}
+
+// candidates lists the tokens that are not ruled out by their edited logits, which stand in Probability for now, the
+// largest first and the lower id where two tie.
+func candidates(x op.Sample, r int) []Choice {
+	vocab := int(x.Vocab)
+	logits := slices.Clone(slice[float32](x.Logits, int(x.Rows)*vocab)[r*vocab : (r+1)*vocab])
+	edit(logits, x, r)
+	var mask []uint32
+	if x.Mask != 0 {
+		words := (vocab + 31) / 32
+		mask = slice[uint32](x.Mask, int(x.Rows)*words)[r*words : (r+1)*words]
+	}
+	choices := make([]Choice, 0, vocab)
+	for t, z := range logits {
+		allowed := mask == nil || mask[t/32]>>(t%32)&1 == 1
+		if allowed && !math.IsInf(float64(z), 0) && z == z {
+			choices = append(choices, Choice{int32(t), float64(z)})
+		}
+	}
+	slices.SortFunc(choices, func(a, b Choice) int {
+		return cmp.Or(cmp.Compare(b.Probability, a.Probability), cmp.Compare(a.Token, b.Token))
+	})
+	return choices
+}
+
+// edit changes logits in float32, one rounding for each step, so that equal logits stay equal everywhere.
+func edit(logits []float32, x op.Sample, r int) {
+	starts := slice[int32](x.EditStarts, int(x.Rows)+1)
+	edits := int(x.Edits)
+	tokens, biases := slice[int32](x.EditToken, edits), slice[float32](x.EditBias, edits)
+	factors, offsets := slice[float32](x.EditFactor, edits), slice[float32](x.EditOffset, edits)
+	for e := starts[r]; e < starts[r+1]; e++ {
+		if tokens[e] < 0 || tokens[e] >= x.Vocab {
+			continue
+		}
+		z := logits[tokens[e]] + biases[e]
+		if z > 0 {
+			z /= factors[e]
+		} else {
+			z = float32(z * factors[e]) // the conversion forbids a fused multiply-add
+		}
+		logits[tokens[e]] = z + offsets[e]
+	}
+}
+
+// leading is the choices up to the first that keep refuses.
+func leading(choices []Choice, keep func(Choice) bool) []Choice {
+	for i, c := range choices {
+		if !keep(c) {
+			return choices[:i]
+		}
+	}
+	return choices
+}
+
+// exponentiate turns sorted logits into probabilities.
+func exponentiate(choices []Choice) {
+	if len(choices) == 0 {
+		return
+	}
+	largest := choices[0].Probability
+	for i := range choices {
+		choices[i].Probability = math.Exp(choices[i].Probability - largest)
+	}
+	rescale(choices)
+}
+
+func rescale(choices []Choice) {
+	sum := 0.0
+	for _, c := range choices {
+		sum += c.Probability
+	}
+	for i := range choices {
+		choices[i].Probability /= sum
+	}
+}

@@ -1,0 +1,75 @@
+package oracle
+
+import (
+	"encoding/binary"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// weightRow reads row n of stacked matrix e.
+func weightRow(to []float64, w op.Weight, e, n int) {
+	bytes := w.Scheme.RawBytes(1, int64(w.Cols))
+	raw := slice[byte](w.Data+op.Ptr(int64(e)*w.Stride+int64(n)*bytes), int(bytes))
+	Dequantise(to, w.Scheme, raw)
+	if w.Scale == 0 {
+		return
+	}
+	factor := load(w.Scale, op.F32, e*int(w.Rows)+n, 1)[0]
+	for k := range to {
+		to[k] *= factor
+	}
+}
+
+// Dequantise widens one row of a matrix from a checkpoint's bytes, exactly. The block formats are those of GGUF:
+// see the schemes of package op.
+func Dequantise(to []float64, scheme op.Scheme, raw []byte) {
+	if scheme == op.SchemeBF16 {
+		Decode(to, op.BF16, raw)
+		return
+	}
+	bytes := int(scheme.RawBytes(1, 32))
+	for b := range len(to) / 32 {
+		dequantiseBlock(to[32*b:32*b+32], scheme, raw[bytes*b:bytes*(b+1)])
+	}
+}
+
+func dequantiseBlock(to []float64, scheme op.Scheme, block []byte) {
+	d := half(binary.LittleEndian.Uint16(block))
+	switch scheme {
+	case op.SchemeQ8_0:
+		for i := range 32 {
+			to[i] = d * float64(int8(block[2+i]))
+		}
+	case op.SchemeQ4_0:
+		nibbles(to, block[2:], d, -8*d)
+	case op.SchemeQ4_1:
+		nibbles(to, block[4:], d, half(binary.LittleEndian.Uint16(block[2:])))
+	default:
+		panic("BUG: scheme " + scheme.String() + " has no blocks")
+	}
+}
+
+// nibbles reads 32 weights d·q+m: the low nibbles are the first 16 of them, the high nibbles the others.
+func nibbles(to []float64, codes []byte, d, m float64) {
+	for i := range 16 {
+		to[i] = d*float64(codes[i]&15) + m
+		to[16+i] = d*float64(codes[i]>>4) + m
+	}
+}
+
+// dot is a sum of products, in an order that depends on the length alone. Four sums at a time keep the adder busy.
+func dot(a, b []float64) float64 {
+	var s0, s1, s2, s3 float64
+	k := 0
+	for ; k+4 <= len(a); k += 4 {
+		x, y := a[k:k+4:k+4], b[k:k+4:k+4]
+		s0 += x[0] * y[0]
+		s1 += x[1] * y[1]
+		s2 += x[2] * y[2]
+		s3 += x[3] * y[3]
+	}
+	for ; k < len(a); k++ {
+		s0 += a[k] * b[k]
+	}
+	return (s0 + s1) + (s2 + s3)
+}
