@@ -1,0 +1,330 @@
+// Package sched decides what a step computes: which sequences, and how many tokens of each.
+//
+// Batching is continuous: every step takes the next token of each running sequence and fills what is left of its budget
+// with chunks of prompts, so that prompts and generation share one ragged batch. Requests start in the order they came.
+// Where the cache runs out the youngest running sequence gives its blocks up and waits at the head of the queue, to
+// compute its tokens again; what it sampled stays. So the oldest sequence always moves on, and every request ends.
+//
+// There is no clock, goroutine or device here. One goroutine at a time may use a Scheduler.
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/cache"
+)
+
+// Limits bound a step and the queue.
+type Limits struct {
+	BatchTokens   int // rows of a step, at least Sequences
+	Sequences     int // running at once
+	Outputs       int // rows of a step whose logits are wanted, at least Sequences
+	Context       int // tokens of a prompt and its answer together
+	ChunkTokens   int // most rows of one sequence in a step; 0 is no limit of its own
+	Waiting       int // sequences that may wait
+	WaitingTokens int // their tokens, unless one waits alone
+}
+
+// QueueFull is returned by Add while too much waits already.
+type QueueFull struct {
+	Requests, RequestLimit int // waiting, this one included
+	Tokens, TokenLimit     int // prompt tokens waiting, this one's included
+}
+
+func (e *QueueFull) Error() string {
+	return fmt.Sprintf("the queue is full: %d requests with %d prompt tokens would wait, the limits are %d and %d (try again later)",
+		e.Requests, e.Tokens, e.RequestLimit, e.TokenLimit)
+}
+
+// TooLong is returned for a request whose prompt and new tokens can never fit.
+type TooLong struct{ Tokens, Limit int }
+
+func (e *TooLong) Error() string {
+	return fmt.Sprintf("prompt and max_tokens come to %d tokens, the limit is %d", e.Tokens, e.Limit)
+}
+
+// ErrNoToken is why a sequence failed whose logits held nothing to sample.
+var ErrNoToken = errors.New("the model's logits are not finite or leave no token to sample")
+
+// Chunk is what a step computes of one sequence: Rows tokens from Start on.
+type Chunk struct {
+	Sequence    *Sequence
+	Start, Rows int
+	Outputs     int  // how many of its last rows need logits: 0, 1 or Rows
+	Sample      bool // the last row is the sequence's last token: the next one is sampled from it
+}
+
+// Plan is one step. It holds a sequence once at most, and is valid until Done.
+type Plan struct {
+	Chunks                 []Chunk
+	Rows, Outputs, Samples int // sums over Chunks
+}
+
+// Decode tells whether every chunk is the one last token of its sequence.
+func (p *Plan) Decode() bool { return len(p.Chunks) > 0 && p.Rows == p.Samples }
+
+// Results is what came of a plan.
+type Results struct {
+	Tokens []int32 // one for each chunk that samples, in order; negative where there was nothing to sample
+	Err    error   // the whole step failed
+}
+
+// Counts are totals since the start.
+type Counts struct {
+	Preemptions                 uint64
+	PromptTokens                uint64 // of sequences that began to run
+	PrefixQueries, PrefixHits   uint64 // of those, looked up in the cache and found
+	Finished, Cancelled, Failed uint64 // sequences
+}
+
+// Scheduler holds the queue and the running sequences.
+type Scheduler struct {
+	limits  Limits
+	cache   *cache.Cache
+	waiting []*Sequence // by age; all are younger than the running ones
+	running []*Sequence // by age
+	plan    Plan
+	planned bool
+	stuckAt int // blocks that were available when the head of the queue did not fit; -1: it was not tried
+	tokens  int // of waiting sequences
+	counts  Counts
+}
+
+// New makes a scheduler over c.
+func New(limits Limits, c *cache.Cache) *Scheduler {
+	if limits.Sequences < 1 || limits.BatchTokens < limits.Sequences || limits.Outputs < limits.Sequences || limits.ChunkTokens < 0 {
+		panic(fmt.Sprintf("BUG: limits %+v of a scheduler", limits))
+	}
+	return &Scheduler{limits: limits, cache: c, stuckAt: -1}
+}
+
+// Add queues a sequence, whose Tokens are the prompt. It returns *TooLong or *QueueFull.
+func (s *Scheduler) Add(q *Sequence) error {
+	if len(q.Tokens) == 0 || q.MaxTokens < 1 {
+		return fmt.Errorf("a sequence of %d tokens that generates %d (both must be at least 1)", len(q.Tokens), q.MaxTokens)
+	}
+	// The last token that is generated is never in the cache. The limit comes off first, for max_tokens may be the largest int.
+	if limit := min(s.limits.Context, s.cache.Tokens()+1); q.MaxTokens > limit-len(q.Tokens) {
+		return &TooLong{Tokens: len(q.Tokens) + min(q.MaxTokens, math.MaxInt32), Limit: limit}
+	}
+	waiting, tokens := len(s.waiting)+1, s.tokens+len(q.Tokens)
+	if waiting > s.limits.Waiting || waiting > 1 && tokens > s.limits.WaitingTokens {
+		return &QueueFull{waiting, s.limits.Waiting, tokens, s.limits.WaitingTokens}
+	}
+	q.prompt = len(q.Tokens)
+	s.waiting = append(s.waiting, q)
+	s.tokens = tokens
+	return nil
+}
+
+// Cancel ends a sequence: it is in no later plan. It does nothing to one that ended.
+func (s *Scheduler) Cancel(q *Sequence) {
+	if q.finish != Unfinished {
+		return
+	}
+	if i := slices.Index(s.waiting, q); i >= 0 {
+		s.dequeue(i)
+		q.finish = Cancelled
+		s.counts.Cancelled++
+		return
+	}
+	if slices.Contains(s.running, q) {
+		s.end(q, Cancelled, nil)
+	}
+}
+
+// Next plans a step; one without chunks means that there is nothing to do. Done must follow before the next one.
+func (s *Scheduler) Next() *Plan {
+	if s.planned {
+		panic("BUG: a plan before the last one was done")
+	}
+	s.plan = Plan{Chunks: s.plan.Chunks[:0]}
+	s.extend()
+	s.prefill()
+	s.admit()
+	if len(s.plan.Chunks) > 0 {
+		s.planned = true
+		s.cache.Begin()
+	}
+	return &s.plan
+}
+
+// Done takes what came of the plan that Next gave last.
+func (s *Scheduler) Done(plan *Plan, results Results) {
+	if !s.planned || plan != &s.plan {
+		panic("BUG: done with a plan that was not next")
+	}
+	s.planned = false
+	s.cache.End()
+	sampled := 0
+	for _, c := range plan.Chunks {
+		q := c.Sequence
+		token := int32(-1)
+		if c.Sample && results.Err == nil {
+			token = results.Tokens[sampled]
+			sampled++
+		}
+		switch {
+		case q.finish != Unfinished: // cancelled meanwhile
+		case results.Err != nil:
+			s.end(q, Failed, results.Err)
+		default:
+			s.cache.Commit(q.blocks, q.Tokens[:c.Start+c.Rows])
+			if !c.Sample {
+				continue
+			}
+			if token < 0 {
+				s.end(q, Failed, ErrNoToken)
+			} else if finish := q.append(token); finish != Unfinished {
+				s.end(q, finish, nil)
+			}
+		}
+	}
+}
+
+// Running and Waiting count sequences; the tokens are those of the waiting ones.
+func (s *Scheduler) Running() int             { return len(s.running) }
+func (s *Scheduler) Waiting() (n, tokens int) { return len(s.waiting), s.tokens }
+
+// Counts are totals since the start.
+func (s *Scheduler) Counts() Counts { return s.counts }
+
+// extend plans the next token of every sequence that generates, oldest first.
+func (s *Scheduler) extend() {
+	for i := 0; i < len(s.running); i++ {
+		q := s.running[i]
+		if q.remaining() != 1 {
+			continue
+		}
+		for !s.cache.Reserve(q.blocks, len(q.Tokens)) {
+			s.preempt()
+			if i >= len(s.running) {
+				return // it was the youngest itself
+			}
+		}
+		s.schedule(q, 1)
+	}
+}
+
+// prefill plans chunks of the running sequences whose tokens are not all computed. Their blocks are reserved.
+func (s *Scheduler) prefill() {
+	for _, q := range s.running {
+		if q.remaining() > 1 {
+			s.schedule(q, q.remaining())
+		}
+	}
+}
+
+// admit starts waiting sequences in order while the head of the queue fits whole and leaves a block for each running
+// one to grow into.
+func (s *Scheduler) admit() {
+	for len(s.waiting) > 0 && len(s.running) < s.limits.Sequences && s.plan.Rows < s.limits.BatchTokens {
+		if s.cache.Available() <= s.stuckAt {
+			return
+		}
+		q := s.waiting[0]
+		first := q.blocks == nil
+		if first {
+			q.blocks = s.cache.Open(q.Salt, min(q.most(), len(q.Tokens)+roomTokens))
+		}
+		matched := 0
+		if !q.scoring() {
+			matched = s.cache.Match(q.blocks, q.Tokens)
+		}
+		if !s.cache.Reserve(q.blocks, len(q.Tokens)) || s.cache.Available() < len(s.running) {
+			s.cache.Release(q.blocks)
+			if first {
+				q.blocks = nil
+			}
+			s.stuckAt = s.cache.Available()
+			return
+		}
+		s.dequeue(0)
+		s.running = append(s.running, q)
+		if first {
+			q.Tokens = slices.Grow(q.Tokens, min(q.MaxTokens, roomTokens))
+			q.cached = matched
+			s.counts.PromptTokens += uint64(q.prompt)
+			if !q.scoring() {
+				s.counts.PrefixQueries += uint64(q.prompt)
+				s.counts.PrefixHits += uint64(matched)
+			}
+		}
+		s.schedule(q, q.remaining())
+	}
+}
+
+// roomTokens is how far a sequence can grow before its slices grow: most answers are shorter, and room for the longest
+// context in every sequence would be wasted.
+const roomTokens = 4096
+
+// schedule plans up to rows tokens of q, as far as the budgets of the step go.
+func (s *Scheduler) schedule(q *Sequence, rows int) {
+	start := q.blocks.Committed()
+	rows = min(rows, s.limits.BatchTokens-s.plan.Rows)
+	if s.limits.ChunkTokens > 0 {
+		rows = min(rows, s.limits.ChunkTokens)
+	}
+	outputs := s.limits.Outputs - s.plan.Outputs
+	if q.scoring() {
+		rows = min(rows, outputs)
+	} else if outputs == 0 && start+rows == len(q.Tokens) {
+		rows--
+	}
+	if rows <= 0 {
+		return
+	}
+	c := Chunk{Sequence: q, Start: start, Rows: rows, Sample: start+rows == len(q.Tokens)}
+	switch {
+	case q.scoring():
+		c.Outputs = rows
+	case c.Sample:
+		c.Outputs = 1
+	}
+	s.plan.Chunks = append(s.plan.Chunks, c)
+	s.plan.Rows += rows
+	s.plan.Outputs += c.Outputs
+	if c.Sample {
+		s.plan.Samples++
+	}
+}
+
+// preempt moves the youngest running sequence to the head of the queue.
+func (s *Scheduler) preempt() {
+	last := len(s.running) - 1
+	q := s.running[last]
+	s.running = s.running[:last]
+	s.cache.Release(q.blocks)
+	s.waiting = slices.Insert(s.waiting, 0, q)
+	s.tokens += len(q.Tokens)
+	s.stuckAt = -1
+	s.counts.Preemptions++
+}
+
+// dequeue removes waiting sequence i.
+func (s *Scheduler) dequeue(i int) {
+	s.tokens -= len(s.waiting[i].Tokens)
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	if i == 0 {
+		s.stuckAt = -1
+	}
+}
+
+// end finishes a running sequence. Its blocks come back after the step in flight.
+func (s *Scheduler) end(q *Sequence, finish Finish, err error) {
+	i := slices.Index(s.running, q)
+	s.running = slices.Delete(s.running, i, i+1)
+	s.cache.Release(q.blocks)
+	q.finish, q.err = finish, err
+	switch finish {
+	case Cancelled:
+		s.counts.Cancelled++
+	case Failed:
+		s.counts.Failed++
+	default:
+		s.counts.Finished++
+	}
+}

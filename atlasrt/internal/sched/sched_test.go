@@ -1,0 +1,441 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/cache"
+)
+
+const blockSize = 4
+
+// machine runs plans on a pretended paged memory, so that a wrong block table or a block given away too early gives
+// wrong tokens.
+type machine struct {
+	t      *testing.T
+	s      *Scheduler
+	c      *cache.Cache
+	blocks int
+	memory []int32 // the token whose key and value lie in each slot
+	silent *Sequence // its logits hold nothing to sample
+}
+
+func newMachine(t *testing.T, limits Limits, blocks int, share bool) *machine {
+	if limits.Waiting == 0 {
+		limits.Waiting, limits.WaitingTokens = 1000, 1_000_000
+	}
+	if limits.Context == 0 {
+		limits.Context = 1_000_000
+	}
+	c := cache.New(blocks, blockSize, share)
+	m := &machine{t: t, s: New(limits, c), c: c, blocks: blocks, memory: make([]int32, blocks*blockSize)}
+	for i := range m.memory {
+		m.memory[i] = -7
+	}
+	return m
+}
+
+// continuation is the one right next token of a sequence: it depends on all that came before.
+func continuation(tokens []int32) int32 {
+	h := uint32(2166136261)
+	for _, token := range tokens {
+		h = (h ^ uint32(token)) * 16777619
+	}
+	return int32((h >> 8) % 50)
+}
+
+// step runs one plan and checks it; false when there was nothing to do.
+func (m *machine) step(between func()) bool {
+	m.t.Helper()
+	plan := m.s.Next()
+	m.balance()
+	if len(plan.Chunks) == 0 {
+		return false
+	}
+	limits := m.s.limits
+	rows, outputs, samples := 0, 0, 0
+	seen := map[*Sequence]bool{}
+	for _, c := range plan.Chunks {
+		if seen[c.Sequence] {
+			m.t.Fatalf("a sequence is twice in the plan %+v", *plan)
+		}
+		seen[c.Sequence] = true
+		if finish, _ := c.Sequence.Finish(); finish != Unfinished {
+			m.t.Fatalf("a sequence that ended (%v) is in the plan", finish)
+		}
+		if c.Rows < 1 || c.Start+c.Rows > len(c.Sequence.Tokens) || c.Sample != (c.Start+c.Rows == len(c.Sequence.Tokens)) {
+			m.t.Fatalf("chunk %+v of %d tokens", c, len(c.Sequence.Tokens))
+		}
+		if limits.ChunkTokens > 0 && c.Rows > limits.ChunkTokens {
+			m.t.Fatalf("chunk of %d rows, the limit is %d", c.Rows, limits.ChunkTokens)
+		}
+		rows, outputs = rows+c.Rows, outputs+c.Outputs
+		if c.Sample {
+			samples++
+		}
+	}
+	if rows != plan.Rows || outputs != plan.Outputs || samples != plan.Samples {
+		m.t.Fatalf("plan says %d rows, %d outputs, %d samples; its chunks come to %d, %d, %d", plan.Rows, plan.Outputs, plan.Samples, rows, outputs, samples)
+	}
+	if rows > limits.BatchTokens || outputs > limits.Outputs || len(plan.Chunks) > limits.Sequences {
+		m.t.Fatalf("plan of %d rows, %d outputs, %d sequences is over the limits %+v", rows, outputs, len(plan.Chunks), limits)
+	}
+
+	slot := func(q *Sequence, t int) *int32 { return &m.memory[int(q.Blocks()[t/blockSize])*blockSize+t%blockSize] }
+	for _, c := range plan.Chunks { // writes come first, as on a device where each row is of another thread
+		for t := c.Start; t < c.Start+c.Rows; t++ {
+			*slot(c.Sequence, t) = c.Sequence.Tokens[t]
+		}
+	}
+	var results Results
+	for _, c := range plan.Chunks {
+		read := make([]int32, c.Start+c.Rows)
+		for t := range read {
+			read[t] = *slot(c.Sequence, t)
+		}
+		if !slices.Equal(read, c.Sequence.Tokens[:len(read)]) {
+			m.t.Fatalf("the cache holds %v, want %v", read, c.Sequence.Tokens[:len(read)])
+		}
+		if c.Sample && c.Sequence == m.silent {
+			results.Tokens = append(results.Tokens, -1)
+		} else if c.Sample {
+			results.Tokens = append(results.Tokens, continuation(read))
+		}
+	}
+	if between != nil {
+		between()
+		m.balance()
+	}
+	m.s.Done(plan, results)
+	m.balance()
+	return true
+}
+
+func (m *machine) balance() {
+	m.t.Helper()
+	free, used, cached := m.c.Counts()
+	if free+used+cached != m.blocks || free < 0 || used < 0 || cached < 0 {
+		m.t.Fatalf("free %d + used %d + cached %d is not %d", free, used, cached, m.blocks)
+	}
+}
+
+func (m *machine) run() (steps int) {
+	m.t.Helper()
+	for m.step(nil) {
+		if steps++; steps > 100_000 {
+			m.t.Fatal("no end after 100000 steps")
+		}
+	}
+	if m.s.Running() != 0 || m.c.Available() != m.blocks {
+		m.t.Fatalf("at rest: %d running, %d of %d blocks available", m.s.Running(), m.c.Available(), m.blocks)
+	}
+	if n, tokens := m.s.Waiting(); n != 0 || tokens != 0 {
+		m.t.Fatalf("at rest: %d waiting with %d tokens", n, tokens)
+	}
+	return steps
+}
+
+func (m *machine) add(prompt []int32, generate int) *Sequence {
+	m.t.Helper()
+	q := &Sequence{Tokens: slices.Clone(prompt), MaxTokens: generate}
+	if err := m.s.Add(q); err != nil {
+		m.t.Fatalf("Add(%d tokens, %d new): %v", len(prompt), generate, err)
+	}
+	return q
+}
+
+// alone is what a prompt gives when nothing else runs.
+func alone(prompt []int32, generate int, end []int32) ([]int32, Finish) {
+	q := Sequence{Tokens: slices.Clone(prompt), MaxTokens: generate, End: end, prompt: len(prompt)}
+	for {
+		if finish := q.append(continuation(q.Tokens)); finish != Unfinished {
+			return q.Generated(), finish
+		}
+	}
+}
+
+func random(r *rand.Rand, n, vocabulary int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(r.IntN(vocabulary))
+	}
+	return out
+}
+
+func TestAddRefuses(t *testing.T) {
+	cases := []struct {
+		name     string
+		prompt   int
+		generate int
+		want     error
+	}{
+		{"fits exactly", 30, 11, nil},
+		{"one over the pool", 30, 12, &TooLong{42, 41}},
+		{"prompt over the pool", 41, 1, &TooLong{42, 41}},
+		{"largest int", 1, math.MaxInt, &TooLong{1 + math.MaxInt32, 41}},
+		{"no prompt", 0, 1, errors.New("a sequence of 0 tokens that generates 1 (both must be at least 1)")},
+		{"nothing to generate", 1, 0, errors.New("a sequence of 1 tokens that generates 0 (both must be at least 1)")},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine(t, Limits{BatchTokens: 8, Sequences: 2, Outputs: 2}, 10, true)
+			err := m.s.Add(&Sequence{Tokens: make([]int32, test.prompt), MaxTokens: test.generate})
+			if fmt.Sprint(err) != fmt.Sprint(test.want) || fmt.Sprintf("%T", err) != fmt.Sprintf("%T", test.want) {
+				t.Errorf("got %T %v, want %T %v", err, err, test.want, test.want)
+			}
+			m.run()
+		})
+	}
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	limits := Limits{BatchTokens: 8, Sequences: 2, Outputs: 2, Waiting: 3, WaitingTokens: 20}
+	cases := []struct {
+		name    string
+		prompts []int
+		want    error // of the last
+	}{
+		{"requests", []int{1, 1, 1, 1}, &QueueFull{4, 3, 4, 20}},
+		{"tokens", []int{10, 11}, &QueueFull{2, 3, 21, 20}},
+		{"one alone may be longer", []int{30}, nil},
+		{"all fit", []int{10, 5, 5}, nil},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine(t, limits, 10, true)
+			var err error
+			for _, n := range test.prompts {
+				if err != nil {
+					t.Fatalf("refused early: %v", err)
+				}
+				err = m.s.Add(&Sequence{Tokens: make([]int32, n), MaxTokens: 1})
+			}
+			if fmt.Sprint(err) != fmt.Sprint(test.want) {
+				t.Errorf("prompts of %v: got %v, want %v", test.prompts, err, test.want)
+			}
+			m.run()
+		})
+	}
+}
+
+// The pool is full and every sequence grows: all must finish with the tokens they give alone (T157).
+func TestPreemption(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	m := newMachine(t, Limits{BatchTokens: 32, Sequences: 8, Outputs: 8}, 12, true)
+	var all []*Sequence
+	for range 8 {
+		all = append(all, m.add(random(r, 8, 50), 30))
+	}
+	m.run()
+	if m.s.Counts().Preemptions == 0 {
+		t.Error("nothing was preempted: the test does not test")
+	}
+	for i, q := range all {
+		if want, _ := alone(q.Tokens[:q.Prompt()], 30, nil); !slices.Equal(q.Generated(), want) {
+			t.Errorf("sequence %d: got %v, want %v", i, q.Generated(), want)
+		}
+	}
+}
+
+func TestDecodesComeBeforePrompts(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	m := newMachine(t, Limits{BatchTokens: 8, Sequences: 4, Outputs: 4}, 100, true)
+	short := m.add(random(r, 4, 50), 20)
+	m.step(nil)
+	m.add(random(r, 100, 50), 1)
+	for range 10 {
+		before := len(short.Generated())
+		m.step(nil)
+		if got := len(short.Generated()); got != before+1 {
+			t.Fatalf("beside a long prompt: %d tokens after a step, want %d", got, before+1)
+		}
+		if got := m.s.plan.Rows; got != 8 {
+			t.Fatalf("rows in the step: got %d, want 8", got)
+		}
+	}
+	m.run()
+}
+
+// Short requests without end must not keep a long one from finishing (T167).
+func TestNoStarvation(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	m := newMachine(t, Limits{BatchTokens: 16, Sequences: 4, Outputs: 4}, 40, true)
+	for range 8 {
+		m.add(random(r, 10, 50), 8)
+	}
+	long := m.add(random(r, 120, 50), 30)
+	for steps := 0; ; steps++ {
+		if n, _ := m.s.Waiting(); n < 20 {
+			m.add(random(r, 10, 50), 8)
+		}
+		m.step(nil)
+		if finish, _ := long.Finish(); finish != Unfinished {
+			break
+		}
+		if steps > 400 {
+			t.Fatalf("the long request has %d of 30 tokens after %d steps", len(long.Generated()), steps)
+		}
+	}
+}
+
+func TestFailedStepFailsItsSequencesOnly(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1))
+	m := newMachine(t, Limits{BatchTokens: 16, Sequences: 2, Outputs: 2}, 40, true)
+	a, b := m.add(random(r, 5, 50), 5), m.add(random(r, 5, 50), 5)
+	later := m.add(random(r, 5, 50), 5)
+	plan := m.s.Next()
+	broken := errors.New("the device is on fire")
+	m.s.Done(plan, Results{Err: broken})
+	for _, q := range []*Sequence{a, b} {
+		if finish, err := q.Finish(); finish != Failed || err != broken {
+			t.Errorf("in the step: got %v %v, want %v %v", finish, err, Failed, broken)
+		}
+	}
+	m.run()
+	if want, _ := alone(later.Tokens[:5], 5, nil); !slices.Equal(later.Generated(), want) {
+		t.Errorf("after the step: got %v, want %v", later.Generated(), want)
+	}
+}
+
+func TestNoTokenFailsOneSequence(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 16, Sequences: 2, Outputs: 2}, 40, true)
+	a, b := m.add([]int32{1, 2}, 3), m.add([]int32{3, 4}, 3)
+	m.silent = a
+	m.run()
+	if finish, err := a.Finish(); finish != Failed || !errors.Is(err, ErrNoToken) {
+		t.Errorf("without a token: got %v %v, want %v %v", finish, err, Failed, ErrNoToken)
+	}
+	if want, _ := alone([]int32{3, 4}, 3, nil); !slices.Equal(b.Generated(), want) {
+		t.Errorf("its neighbour: got %v, want %v", b.Generated(), want)
+	}
+}
+
+func TestScoredPromptGivesEveryRow(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 16, Sequences: 3, Outputs: 4}, 40, true)
+	prompt := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	m.add(prompt, 2)
+	m.run() // the prompt is cached now
+	q := &Sequence{Tokens: slices.Clone(prompt), MaxTokens: 2, Score: true}
+	if err := m.s.Add(q); err != nil {
+		t.Fatal(err)
+	}
+	m.add([]int32{1}, 20)
+	rows := 0
+	for {
+		plan := m.s.Next()
+		if len(plan.Chunks) == 0 {
+			break
+		}
+		var results Results
+		for _, c := range plan.Chunks {
+			if c.Sequence == q && len(q.Generated()) == 0 {
+				if c.Start != rows || c.Outputs != c.Rows {
+					t.Errorf("chunk %+v, want it to start at %d with all rows", c, rows)
+				}
+				rows += c.Rows
+			}
+			if c.Sample {
+				results.Tokens = append(results.Tokens, continuation(c.Sequence.Tokens))
+			}
+		}
+		m.s.Done(plan, results)
+	}
+	if rows != len(prompt) {
+		t.Errorf("rows with logits: got %d, want %d", rows, len(prompt))
+	}
+}
+
+func TestCachedPrefixIsCounted(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 64, Sequences: 2, Outputs: 2}, 40, true)
+	prompt := random(rand.New(rand.NewPCG(5, 1)), 18, 50)
+	m.add(prompt, 2)
+	m.run()
+	again := m.add(prompt, 2)
+	m.run()
+	if again.Cached() != 16 {
+		t.Errorf("cached tokens: got %d, want 16", again.Cached())
+	}
+	if got := m.s.Counts(); got.PrefixHits != 16 || got.PrefixQueries != 36 || got.PromptTokens != 36 {
+		t.Errorf("counts: got %+v, want 16 hits of 36", got)
+	}
+}
+
+// Random requests, sizes, cancels and limits: every request ends, tokens are those it gives alone, blocks balance, and
+// requests start in order.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(150) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			limits := Limits{Sequences: 1 + r.IntN(8)}
+			limits.BatchTokens = limits.Sequences + r.IntN(40)
+			limits.Outputs = limits.Sequences + r.IntN(4)
+			limits.ChunkTokens = r.IntN(3) * r.IntN(5)
+			m := newMachine(t, limits, 6+r.IntN(30), seed%4 != 0)
+			common := random(r, 16, 50)
+			type job struct {
+				q      *Sequence
+				prompt []int32
+				cancel int // at this step
+			}
+			var jobs []job
+			for step := 0; step < 100 || m.s.Running() > 0; step++ {
+				if step > 20_000 {
+					t.Fatal("no end")
+				}
+				for step < 100 && r.IntN(2) == 0 {
+					prompt := append(slices.Clone(common[:r.IntN(17)]), random(r, 1+r.IntN(20), 50)...)
+					q := &Sequence{Tokens: slices.Clone(prompt), MaxTokens: 1 + r.IntN(30), End: []int32{3, 17}, Score: r.IntN(6) == 0}
+					var tooLong *TooLong
+					if err := m.s.Add(q); errors.As(err, &tooLong) {
+						continue
+					} else if err != nil {
+						t.Fatal(err)
+					}
+					cancel := -1
+					if r.IntN(4) == 0 {
+						cancel = step + r.IntN(30)
+					}
+					jobs = append(jobs, job{q, prompt, cancel})
+				}
+				cancelAll := func() {
+					for _, j := range jobs {
+						if j.cancel == step {
+							m.s.Cancel(j.q)
+						}
+					}
+				}
+				if r.IntN(2) == 0 {
+					cancelAll()
+					m.step(nil)
+				} else if !m.step(cancelAll) {
+					cancelAll()
+				}
+				for i := 1; i < len(m.s.running); i++ {
+					older, younger := m.s.running[i-1], m.s.running[i]
+					at := func(q *Sequence) int { return slices.IndexFunc(jobs, func(j job) bool { return j.q == q }) }
+					if at(older) >= at(younger) {
+						t.Fatalf("step %d: request %d runs before request %d", step, at(older), at(younger))
+					}
+				}
+			}
+			m.run()
+			for i, j := range jobs {
+				want, finish := alone(j.prompt, j.q.MaxTokens, j.q.End)
+				switch got, err := j.q.Finish(); {
+				case got == Cancelled && j.cancel >= 0:
+					if n := len(j.q.Generated()); n > len(want) || !slices.Equal(j.q.Generated(), want[:n]) {
+						t.Errorf("request %d, cancelled: got %v, want the beginning of %v", i, j.q.Generated(), want)
+					}
+				case got != finish || err != nil:
+					t.Errorf("request %d: got finish %v %v, want %v", i, got, err, finish)
+				case !slices.Equal(j.q.Generated(), want):
+					t.Errorf("request %d: got %v, want %v", i, j.q.Generated(), want)
+				}
+			}
+		})
+	}
+}
