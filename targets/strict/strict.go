@@ -1,0 +1,134 @@
+// Package strict reads TOML files that people write: every key must be known, every value of the right type, and
+// every key's line is remembered. It reports all that is wrong, not the first.
+package strict
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Problem is one thing that is wrong with a file. Unknown names a key that the file may not have, Known those it may.
+type Problem struct {
+	Line    int
+	Msg     string
+	Unknown string
+	Known   []string
+}
+
+func (p Problem) String() string {
+	if p.Unknown != "" {
+		return fmt.Sprintf("%s (known: %s)", p.Msg, strings.Join(p.Known, ", "))
+	}
+	return p.Msg
+}
+
+// Decode reads text into the struct that into points to, whose fields have toml tags and are strings, integers,
+// booleans, any, structs, or slices and maps of those. It returns the line of every key, and all that is wrong.
+func Decode(text string, into any) (*Lines, []Problem) {
+	var table map[string]any
+	if _, err := toml.Decode(text, &table); err != nil {
+		var parse toml.ParseError
+		if errors.As(err, &parse) {
+			return &Lines{}, []Problem{{Line: parse.Position.Line, Msg: parse.Message}}
+		}
+		return &Lines{}, []Problem{{Line: 1, Msg: strings.TrimPrefix(err.Error(), "toml: ")}}
+	}
+	d := decoder{lines: scan(text)}
+	d.value("", reflect.ValueOf(into).Elem(), table)
+	slices.SortStableFunc(d.problems, func(a, b Problem) int { return a.Line - b.Line })
+	return d.lines, d.problems
+}
+
+type decoder struct {
+	lines    *Lines
+	problems []Problem
+}
+
+// value sets to from the parsed value at a path.
+func (d *decoder) value(path string, to reflect.Value, from any) {
+	switch to.Kind() {
+	case reflect.Struct:
+		if table, ok := from.(map[string]any); ok {
+			d.structure(path, to, table)
+			return
+		}
+	case reflect.Map:
+		if table, ok := from.(map[string]any); ok {
+			to.Set(reflect.MakeMap(to.Type()))
+			for _, key := range slices.Sorted(maps.Keys(table)) {
+				element := reflect.New(to.Type().Elem()).Elem()
+				d.value(path+"."+key, element, table[key])
+				to.SetMapIndex(reflect.ValueOf(key), element)
+			}
+			return
+		}
+	case reflect.Slice:
+		if array := reflect.ValueOf(from); array.Kind() == reflect.Slice {
+			to.Set(reflect.MakeSlice(to.Type(), array.Len(), array.Len()))
+			for i := range array.Len() {
+				d.value(fmt.Sprintf("%s[%d]", path, i), to.Index(i), array.Index(i).Interface())
+			}
+			return
+		}
+	default:
+		if v := reflect.ValueOf(from); v.Type().AssignableTo(to.Type()) {
+			to.Set(v)
+			return
+		}
+	}
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	d.problems = append(d.problems, Problem{Line: d.lines.At(path),
+		Msg: fmt.Sprintf("%s is %s, want %s", name, describe(reflect.TypeOf(from)), describe(to.Type()))})
+}
+
+func (d *decoder) structure(path string, to reflect.Value, table map[string]any) {
+	var known []string
+	fields := map[string]reflect.Value{}
+	for f := range to.Type().Fields() {
+		if name := f.Tag.Get("toml"); name != "" {
+			known = append(known, name)
+			fields[name] = to.FieldByIndex(f.Index)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		at := strings.TrimPrefix(path+"."+key, ".")
+		if field, ok := fields[key]; ok {
+			d.value(at, field, table[key])
+			continue
+		}
+		d.problems = append(d.problems, Problem{d.lines.At(at), fmt.Sprintf("unknown key %q", key), key, known})
+	}
+}
+
+func describe(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Int64:
+		return "an integer"
+	case reflect.Float64:
+		return "a number with a fraction"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.String {
+			return "a list of strings"
+		}
+		if k := t.Elem().Kind(); k == reflect.Struct || k == reflect.Map {
+			return "a list of tables"
+		}
+		return "a list"
+	case reflect.Map:
+		return "a table"
+	}
+	if t.PkgPath() == "time" {
+		return "a time"
+	}
+	return "a table"
+}

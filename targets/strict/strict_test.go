@@ -1,0 +1,107 @@
+package strict
+
+import (
+	"reflect"
+	"testing"
+)
+
+type file struct {
+	Title  string            `toml:"title"`
+	Kernel []kernel          `toml:"kernel"`
+	Limits map[string]limits `toml:"limits"`
+}
+
+type kernel struct {
+	Name   string           `toml:"name"`
+	Grid   []string         `toml:"grid"`
+	Const  map[string]int64 `toml:"const"`
+	Launch []kernel         `toml:"launch"`
+}
+
+type limits struct {
+	Bytes int64 `toml:"bytes"`
+}
+
+const sample = `title = """
+[not a table]
+x = 1"""  # [comment]
+[[kernel]]
+name = "a#[b"
+grid = [ # two
+  "Rows",
+  'Cols',
+]
+const = { kTile = 8 }
+
+[[kernel]]
+name = "c"
+[kernel.const]
+kWide = 2
+[[kernel.launch]]
+name = "first"
+[[kernel.launch]]
+name = "second"
+[limits."v3"]
+bytes = 3
+`
+
+func TestLines(t *testing.T) {
+	var f file
+	lines, problems := Decode(sample, &f)
+	if problems != nil {
+		t.Fatalf("problems: %v", problems)
+	}
+	cases := []struct {
+		path string
+		want int
+	}{
+		{"title", 1}, {"kernel[0]", 4}, {"kernel[0].name", 5}, {"kernel[0].grid", 6}, {"kernel[0].const.kTile", 10},
+		{"kernel[0].when", 4}, {"kernel[1]", 12}, {"kernel[1].const.kWide", 15}, {"kernel[1].launch[0].name", 17},
+		{"kernel[1].launch[1].name", 19}, {"limits.v3.bytes", 21}, {"nothing", 0},
+	}
+	for _, c := range cases {
+		if got := lines.At(c.path); got != c.want {
+			t.Errorf("line of %s: got %d, want %d", c.path, got, c.want)
+		}
+	}
+}
+
+func TestProblems(t *testing.T) {
+	top := []string{"title", "kernel", "limits"}
+	inKernel := []string{"name", "grid", "const", "launch"}
+	cases := []struct {
+		text string
+		want []Problem
+	}{
+		{"title = 'x'\ntitel = 'y'", []Problem{{2, `unknown key "titel"`, "titel", top}}},
+		{"[[kernel]]\nnmae = ''\n[[kernel]]\nname = ''\n[[kernel]]\nnmae = ''", []Problem{
+			{2, `unknown key "nmae"`, "nmae", inKernel}, {6, `unknown key "nmae"`, "nmae", inKernel}}},
+		{"\n[[kernel]]\n[[kernel.launch]]\nx = 1", []Problem{{4, `unknown key "x"`, "x", inKernel}}},
+		{"[other]\na = 1\nb = 1\n[[kernel]]\ngrid = 'Rows'\n[[kernel]]\ngrid = ['Rows', 3]", []Problem{{1, `unknown key "other"`, "other", top}, {Line: 5, Msg: "grid is a string, want a list of strings"}, {Line: 7, Msg: "grid[1] is an integer, want a string"}}},
+		{"limits = { a = { byte = 1 } }", []Problem{{1, `unknown key "byte"`, "byte", []string{"bytes"}}}},
+		{"a = 1\na = 2", []Problem{{Line: 2, Msg: "Key 'a' has already been defined."}}},
+		{"title = 1", []Problem{{Line: 1, Msg: "title is an integer, want a string"}}},
+	}
+	for _, c := range cases {
+		var f file
+		if _, got := Decode(c.text, &f); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("Decode(%q)\n got %v\nwant %v", c.text, got, c.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(sample)
+	f.Add("x = 1 # comment\n[\"\"]")
+	f.Add("a.'b'.c = {d = [1,\n2]}")
+	f.Add("x = '''a'''''\ny = \"\\\"\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		var into file
+		lines, _ := Decode(text, &into)
+		for path := range lines.line {
+			if at := lines.At(path); at < 1 && path != "" {
+				t.Errorf("%q: key %q at line %d", text, path, at)
+			}
+		}
+	})
+}

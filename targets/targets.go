@@ -1,0 +1,124 @@
+// Package targets describes the hardware that kernels are compiled for, one TOML file each.
+//
+// The compiler reads the files in the source tree; programs that only ask read those built into them.
+package targets
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/targets/strict"
+)
+
+// embedded is the source tree's hardware folder.
+//
+//go:embed hardware/*.toml
+var embedded embed.FS
+
+// Embedded returns the files that were in the source tree when the program was built, for Hardwares.
+func Embedded() fs.FS { return embedded }
+
+// Hardware is one kind of processor.
+type Hardware struct {
+	Name        string             // of its file: "cpu-x86-64-v3"
+	File        string             // relative to the folder of this package
+	Device      string             `toml:"device"`      // which package of atlasrt/device runs it
+	Toolchain   string             `toml:"toolchain"`   // what compiles for it
+	Activations string             `toml:"activations"` // element type of act in op's tags: f32 or bf16
+	Flags       []string           `toml:"flags"`       // for every unit
+	Needs       []string           `toml:"needs"`       // processor features without which no kernel runs, as in Linux /proc/cpuinfo
+	Features    map[string]Feature `toml:"features"`    // that a kernel may need besides, by the names that manifests use
+	Options     []string           `toml:"options"`     // switches of the runtime that a `when` may ask for
+	Runtime     []string           `toml:"runtime"`     // C files under kernels/ that belong to every image
+	lines       *strict.Lines
+}
+
+// Feature is something that only some processors of a hardware have.
+type Feature struct {
+	CPU   []string `toml:"cpu"`   // as in Linux /proc/cpuinfo; all are needed
+	Flags []string `toml:"flags"` // for units that need it
+}
+
+// Line is where in the file a key stands; 0 where it does not.
+func (h *Hardware) Line(key string) int { return h.lines.At(key) }
+
+// Problem is what is wrong with one line of a file.
+type Problem struct {
+	File string // relative to the folder of this package
+	strict.Problem
+}
+
+func (p Problem) Error() string { return fmt.Sprintf("targets/%s:%d: %s", p.File, p.Line, p.Problem) }
+
+// Hardwares reads every hardware in files, sorted by name. The error joins Problems where content is to blame.
+func Hardwares(files fs.FS) ([]*Hardware, error) {
+	names, err := fs.Glob(files, "hardware/*.toml")
+	if err != nil {
+		return nil, fmt.Errorf("list hardware: %w", err)
+	}
+	slices.Sort(names)
+	var all []*Hardware
+	var problems []error
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("read hardware: %w", err)
+		}
+		h := &Hardware{Name: strings.TrimSuffix(path.Base(name), ".toml"), File: name}
+		var wrong []strict.Problem
+		h.lines, wrong = strict.Decode(string(text), h)
+		if wrong == nil {
+			wrong = h.check()
+		}
+		for _, p := range wrong {
+			problems = append(problems, Problem{name, p})
+		}
+		all = append(all, h)
+	}
+	return all, errors.Join(problems...)
+}
+
+var (
+	hardwareName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	featureName  = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+)
+
+// check finds what types alone do not tell.
+func (h *Hardware) check() []strict.Problem {
+	var problems []strict.Problem
+	report := func(key, format string, args ...any) {
+		problems = append(problems, strict.Problem{Line: max(1, h.lines.At(key)), Msg: fmt.Sprintf(format, args...)})
+	}
+	if !hardwareName.MatchString(h.Name) {
+		report("", "hardware name %q is not made of small letters, digits and dashes", h.Name)
+	}
+	for key, value := range map[string]string{"device": h.Device, "toolchain": h.Toolchain, "activations": h.Activations} {
+		if value == "" {
+			report(key, "key %q is missing", key)
+		}
+	}
+	if h.Activations != "" && h.Activations != "f32" && h.Activations != "bf16" {
+		report("activations", "activations are %q, want f32 or bf16", h.Activations)
+	}
+	for name, f := range h.Features {
+		if !featureName.MatchString(name) {
+			report("features."+name, "feature name %q is not made of small letters and digits", name)
+		}
+		if len(f.CPU) == 0 {
+			report("features."+name, "feature %s says not what to look for: key \"cpu\" is missing", name)
+		}
+	}
+	for _, name := range h.Options {
+		if _, clash := h.Features[name]; clash || !featureName.MatchString(name) {
+			report("options", "option name %q is a feature's too, or not made of small letters and digits", name)
+		}
+	}
+	slices.SortFunc(problems, func(a, b strict.Problem) int { return strings.Compare(a.Msg, b.Msg) })
+	return problems
+}
