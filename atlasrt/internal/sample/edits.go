@@ -1,0 +1,101 @@
+package sample
+
+import (
+	"math"
+	"slices"
+)
+
+// Edits are the changes that one sequence makes to single logits, one entry per token, kept up to date as it grows.
+//
+// The entries mean what op.Sample's mean: z + Bias, then divided (where positive) or multiplied by Factor, then + Offset.
+type Edits struct {
+	Token                []int32
+	Bias, Factor, Offset []float32
+
+	params Params
+	at     map[int32]int // entry of a token
+	counts []int32       // how often each entry's token was generated
+	held   []int32       // tokens that are ruled out
+	before []float32     // their biases without that
+}
+
+// NewEdits makes the edits before a sequence generates its first token. A nil *Edits is one without entries: it is what
+// a request gets that has no bias, no penalty and nothing to hold back.
+//
+// Tokens of hold, the end tokens, are ruled out until LetGo.
+func NewEdits(p Params, prompt, hold []int32) *Edits {
+	repeats := p.RepetitionPenalty != 1
+	if len(p.LogitBias) == 0 && len(hold) == 0 && !repeats && p.FrequencyPenalty == 0 && p.PresencePenalty == 0 {
+		return nil
+	}
+	e := &Edits{params: p, at: make(map[int32]int)}
+	biased := make([]int32, 0, len(p.LogitBias))
+	for token := range p.LogitBias {
+		biased = append(biased, token)
+	}
+	slices.Sort(biased) // the order of a map must not reach the device
+	for _, token := range biased {
+		e.Bias[e.entry(token)] = p.LogitBias[token]
+	}
+	if repeats {
+		for _, token := range prompt {
+			e.Factor[e.entry(token)] = p.RepetitionPenalty
+		}
+	}
+	for _, token := range hold {
+		if slices.Contains(e.held, token) {
+			continue
+		}
+		i := e.entry(token)
+		e.held, e.before = append(e.held, token), append(e.before, e.Bias[i])
+		e.Bias[i] = float32(math.Inf(-1))
+	}
+	return e
+}
+
+// Append takes a generated token into account.
+func (e *Edits) Append(token int32) {
+	if e == nil {
+		return
+	}
+	if e.params.RepetitionPenalty != 1 {
+		e.Factor[e.entry(token)] = e.params.RepetitionPenalty
+	}
+	if e.params.FrequencyPenalty == 0 && e.params.PresencePenalty == 0 {
+		return
+	}
+	i := e.entry(token)
+	e.counts[i]++
+	e.Offset[i] = -e.params.FrequencyPenalty*float32(e.counts[i]) - e.params.PresencePenalty
+}
+
+// LetGo lets the tokens that were held back be sampled.
+func (e *Edits) LetGo() {
+	if e == nil {
+		return
+	}
+	for i, token := range e.held {
+		e.Bias[e.at[token]] = e.before[i]
+	}
+	e.held = nil
+}
+
+// Len is how many logits change.
+func (e *Edits) Len() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.Token)
+}
+
+// entry is the entry of a token, new ones changing nothing yet.
+func (e *Edits) entry(token int32) int {
+	i, ok := e.at[token]
+	if !ok {
+		i = len(e.Token)
+		e.at[token] = i
+		e.Token, e.counts = append(e.Token, token), append(e.counts, 0)
+		e.Bias, e.Factor, e.Offset = append(e.Bias, 0), append(e.Factor, 1), append(e.Offset, 0)
+	}
+	return i
+}
