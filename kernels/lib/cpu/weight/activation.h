@@ -1,0 +1,68 @@
+// The form in which rows meet the weights: kForm 0 f32 as they are, 1 int8 in blocks of 32, 2 bf16.
+//
+// A row's prepared form depends on the row alone. An int8 block is code·scale with scale = largest/127; a block that
+// holds an infinity or NaN gets such a scale and so gives such an output.
+#pragma once
+#include "panel.h"
+
+#if kForm == 0
+typedef float activation;
+enum { kGroup = 1 };  // columns of one element of a prepared row
+#elif kForm == 1
+typedef struct {
+    int8_t code[32];
+    float scale;
+    int32_t sum;  // of the codes
+} activation;
+static_assert(sizeof(activation) == 40, "manifests size the scratch by it");
+static_assert(kScheme != ATLAS_SCHEME_BF16, "int8 needs blocks of 32");
+enum { kGroup = 32 };
+#else
+typedef struct { uint16_t even, odd; } activation;
+static_assert(sizeof(activation) == 4, "manifests size the scratch by it");
+enum { kGroup = 2 };
+#endif
+
+static inline size_t activation_pitch(int cols) { return (cols + kGroup - 1) / kGroup; }
+
+#if kForm == 1
+// Four groups of eight columns to 32 codes; the order that the two packs leave is undone by the permutation.
+static inline void prepare_row(const float *in, activation *out, int cols) {
+    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (int b = 0; b < cols / 32; b++, in += 32, out++) {
+        __m256 x[4];
+        __m256i largest = _mm256_setzero_si256();
+        for (int i = 0; i < 4; i++) {
+            x[i] = _mm256_loadu_ps(in + 8 * i);
+            largest = _mm256_max_epi32(largest, _mm256_and_si256(_mm256_castps_si256(x[i]), magnitude));
+        }
+        __m128i m = _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+        const float top = _mm_cvtss_f32(_mm_castsi128_ps(m));
+        const int tiny = top < 0x1p-100f;  // 127/top would overflow
+        const __m256 inverse = _mm256_set1_ps(tiny ? 0 : 127 / top);
+        __m256i q[4];
+        for (int i = 0; i < 4; i++) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
+        const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
+        __m128i s = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+        s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+        s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
+        const __m256i codes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+        _mm256_storeu_si256((__m256i *)out->code, _mm256_permutevar8x32_epi32(codes, order));
+        out->scale = tiny ? 0 : top / 127;
+        out->sum = _mm_cvtsi128_si32(s);
+    }
+}
+#elif kForm == 2
+// Rounds to nearest even; an odd last column is paired with zero.
+static inline void prepare_row(const float *in, activation *out, int cols) {
+    int c = 0;
+    for (; c + 16 <= cols; c += 16) _mm256_storeu_si256((__m256i *)(out + c / 2), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(in + c)));
+    for (; c < cols; c += 2) {
+        const __m128 pair = _mm_setr_ps(in[c], c + 1 < cols ? in[c + 1] : 0, 0, 0);
+        const int bits = _mm_cvtsi128_si32((__m128i)_mm_cvtneps_pbh(pair));
+        memcpy(out + c / 2, &bits, sizeof bits);
+    }
+}
+#endif

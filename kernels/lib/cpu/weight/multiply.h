@@ -1,0 +1,64 @@
+// Rows times panels, in the form that kForm names: the one product that all bodies share.
+#pragma once
+#if kForm == 0
+#include "tile_f32.h"
+#elif kForm == 1
+#include "tile_int8.h"
+#else
+#include "tile_bf16.h"
+#endif
+
+typedef float products[2][kTileRows][kLanes];  // of two panels and the rows of a tile
+
+INLINE int least(int x, int y) { return x < y ? x : y; }
+
+// How many of the rows left make the next tile, so that tiles are about equal.
+static inline int tile_rows(int left) {
+    const int tiles = (left + kTileRows - 1) / kTileRows;
+    return (left + tiles - 1) / tiles;
+}
+
+INLINE void multiply_tile(int p, int n, const panel *at, int cols, const activation *const *row, products out, int first) {
+    f32x16 acc[2][kTileRows];
+#pragma GCC unroll 16
+    for (int i = 0; i < 2 * kTileRows; i++) acc[i / kTileRows][i % kTileRows] = f32x16_zero();
+    tile(p, n, at, cols, row, acc);
+#pragma GCC unroll 2
+    for (int i = 0; i < p; i++)
+#pragma GCC unroll 8
+        for (int r = 0; r < n; r++) f32x16_store(out[first + i][r], acc[i][r]);
+}
+
+INLINE void multiply_panels(int p, int n, const panel *at, int cols, const activation *const *row, products out) {
+    if (p == 1)
+        multiply_tile(1, n, at, cols, row, out, 0);
+    else if (n <= kPairRows)
+        multiply_tile(2, n, at, cols, row, out, 0);
+    else
+        for (int i = 0; i < 2; i++) multiply_tile(1, n, at + i, cols, row, out, i);
+}
+
+// out[i][r] = panel first+i of a stacked matrix times row[r], for one or two panels and at most kTileRows rows.
+static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix, int first, int panels, const activation *const *row, int n, products out) {
+    const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
+#define CASE(n) case n: panels == 1 ? multiply_panels(1, n, at, w->Cols, row, out) : multiply_panels(2, n, at, w->Cols, row, out); break
+    switch (n) {
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
+#if kForm == 0 || defined __AVX512BW__
+        CASE(5);
+        CASE(6);
+#endif
+#ifdef __AVX512BW__
+        CASE(7);
+        CASE(8);
+#endif
+    }
+#undef CASE
+    if (!w->Scale) return;
+    for (int i = 0; i < panels; i++)
+        for (int r = 0; r < n; r++)
+            for (int lane = 0; lane < at[i].rows; lane++) out[i][r][lane] *= row_scale(w, matrix, (first + i) * kLanes + lane);
+}

@@ -1,0 +1,45 @@
+// Pack and Unpack: a panel per block, 32-bit words moved between row-major checkpoint bytes and the panel's lanes.
+#pragma once
+#include "panel.h"
+
+// Bytes that word i of a row has in the checkpoint: all but the last of an odd bf16 row have four.
+static inline size_t word_bytes(int i, int cols) { return kScheme == ATLAS_SCHEME_BF16 && 2 * i + 1 == cols ? 2 : 4; }
+
+static inline void pack(const atlas_Pack *a, uint32_t x, uint32_t y, uint32_t z) {
+    (void)y, (void)z;
+    const panel p = panel_at(&a->W, 0, x);
+    const size_t pitch = kScheme == ATLAS_SCHEME_BF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
+    const char *raw = (const char *)a->Raw + x * kLanes * pitch;
+    for (int b = 0; b < p.blocks; b++) {
+        for (int lane = 0; lane < kLanes; lane++) {
+            const char *in = raw + lane * pitch + (size_t)b * kRawBlock;
+            for (int s = 0; s < kScales; s++) {
+                uint16_t scale = 0;
+                if (lane < p.rows) memcpy(&scale, in + 2 * s, 2);
+                p.scales[((size_t)b * kScales + s) * kLanes + lane] = scale;
+            }
+            for (int w = 0; w < kWords; w++) {
+                uint32_t word = 0;
+                if (lane < p.rows) memcpy(&word, in + 2 * kScales + 4 * w, word_bytes(b, a->W.Cols));
+                p.words[((size_t)b * kWords + w) * kLanes + lane] = word;
+            }
+        }
+    }
+    const size_t odd = (size_t)p.blocks * kScales * kLanes;
+    if (odd % 32) memset(p.scales + odd, 0, (32 - odd % 32) * sizeof *p.scales);
+}
+
+static inline void unpack(const atlas_Unpack *a, uint32_t x, uint32_t y, uint32_t z) {
+    (void)y, (void)z;
+    const panel p = panel_at(&a->W, 0, x);
+    const size_t pitch = kScheme == ATLAS_SCHEME_BF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
+    char *raw = (char *)a->Raw + x * kLanes * pitch;
+    for (int b = 0; b < p.blocks; b++) {
+        for (int lane = 0; lane < p.rows; lane++) {
+            char *out = raw + lane * pitch + (size_t)b * kRawBlock;
+            for (int s = 0; s < kScales; s++) memcpy(out + 2 * s, &p.scales[((size_t)b * kScales + s) * kLanes + lane], 2);
+            for (int w = 0; w < kWords; w++)
+                memcpy(out + 2 * kScales + 4 * w, &p.words[((size_t)b * kWords + w) * kLanes + lane], word_bytes(b, a->W.Cols));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+// The packed layout x16k4: panels of 16 rows (the last one padded with zeros), each a stream of 32-bit words and then
+// the block scales.
+//
+//   words   [blocks][words of a block][16 rows] u32: word w holds bytes 4w…4w+3 of the row's codes as checkpoints have them
+//   scales  [blocks][16] f16 scale, for Q4_1 [blocks][2][16] scale and minimum; padded to 64 bytes
+//
+// A block is 32 columns; for bf16 it is 2 columns, one word, no scale, and an odd last column is paired with zero.
+#pragma once
+#include "lane.h"
+
+static_assert(kScheme >= ATLAS_SCHEME_BF16 && kScheme <= ATLAS_SCHEME_Q4_1, "kScheme is an op.Scheme");
+
+enum {
+    kBlock = kScheme == ATLAS_SCHEME_BF16 ? 2 : 32,                                     // columns that share a scale
+    kWords = kScheme == ATLAS_SCHEME_BF16 ? 1 : kScheme == ATLAS_SCHEME_Q8_0 ? 8 : 4,   // words of a block
+    kScales = kScheme == ATLAS_SCHEME_BF16 ? 0 : kScheme == ATLAS_SCHEME_Q4_1 ? 2 : 1,  // f16 numbers of a block
+    kRawBlock = 2 * kScales + 4 * kWords,                                               // its bytes in a checkpoint
+};
+
+// One panel of a matrix.
+typedef struct {
+    uint32_t *words;
+    uint16_t *scales;
+    int rows, blocks;
+} panel;
+
+static inline int panels_of(int rows) { return (rows + kLanes - 1) / kLanes; }
+static inline int blocks_of(int cols) { return (cols + kBlock - 1) / kBlock; }
+
+// Panel p of a stacked matrix.
+static inline panel panel_at(const atlas_Weight *w, int matrix, int p) {
+    const int blocks = blocks_of(w->Cols);
+    const size_t words = (size_t)blocks * kWords * kLanes;
+    const size_t bytes = words * 4 + ((size_t)blocks * kScales * kLanes * 2 + 63) / 64 * 64;
+    char *at = (char *)w->Data + matrix * w->Stride + p * bytes;
+    const int rows = w->Rows - p * kLanes;
+    return (panel){(uint32_t *)at, (uint16_t *)(at + words * 4), rows < kLanes ? rows : kLanes, blocks};
+}
+
+// The factor of an output row besides its blocks' own.
+static inline float row_scale(const atlas_Weight *w, int matrix, int row) {
+    return w->Scale ? ((const float *)w->Scale)[(size_t)matrix * w->Rows + row] : 1.0f;
+}

@@ -1,0 +1,62 @@
+// A tile of f32: n rows by p panels of 16 outputs in registers, weights made f32 on the way, one fma a column.
+//
+// An output is one chain of fma over the columns in order, whatever n and p are.
+#pragma once
+#include "activation.h"
+
+#ifdef __AVX512BW__
+enum { kTileRows = 8, kPairRows = 8 };  // rows of a tile, and of one that spans two panels
+#else
+enum { kTileRows = 6, kPairRows = 2 };
+#endif
+
+// acc[i][r] += w of panel i times column c of row r.
+INLINE void tile_column(int p, int n, const f32x16 *w, const activation *const *row, int c, f32x16 (*acc)[kTileRows]) {
+#pragma GCC unroll 8
+    for (int r = 0; r < n; r++) {
+        const f32x16 x = f32x16_set(row[r][c]);
+#pragma GCC unroll 2
+        for (int i = 0; i < p; i++) acc[i][r] = f32x16_fma(w[i], x, acc[i][r]);
+    }
+}
+
+// Two columns of bf16, the lower half of each word first.
+INLINE void tile_pair(int p, int n, const panel *at, const activation *const *row, int b, int odd, f32x16 (*acc)[kTileRows]) {
+    const i32x16 upper = i32x16_set((int)0xffff0000);
+    f32x16 even[2], next[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < p; i++) {
+        const i32x16 word = i32x16_load(at[i].words + (size_t)b * kLanes);
+        even[i] = f32x16_bits(i32x16_left(word, 16));
+        next[i] = f32x16_bits(i32x16_and(word, upper));
+    }
+    tile_column(p, n, even, row, 2 * b, acc);
+    if (!odd) tile_column(p, n, next, row, 2 * b + 1, acc);
+}
+
+// Column c of a block of 32 codes.
+INLINE f32x16 decode_column(const panel *at, int b, int c) {
+    const i32x16 word = i32x16_load(at->words + ((size_t)b * kWords + c / 4 % kWords) * kLanes);
+    const uint16_t *scales = at->scales + (size_t)b * kScales * kLanes;
+    const f32x16 d = f32x16_halves(scales);
+    if (kScheme == ATLAS_SCHEME_Q8_0) return f32x16_mul(d, f32x16_ints(i32x16_right_signed(i32x16_left(word, 24 - c % 4 * 8), 24)));
+    const i32x16 q = i32x16_and(i32x16_right(word, c % 4 * 8 + c / 16 * 4), i32x16_set(15));
+    if (kScheme == ATLAS_SCHEME_Q4_0) return f32x16_mul(d, f32x16_ints(i32x16_add(q, i32x16_set(-8))));
+    return f32x16_fma(d, f32x16_ints(q), f32x16_halves(scales + kLanes));
+}
+
+INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
+    if (kScheme == ATLAS_SCHEME_BF16) {
+        for (int b = 0; b < cols / 2; b++) tile_pair(p, n, at, row, b, 0, acc);
+        if (cols % 2) tile_pair(p, n, at, row, cols / 2, 1, acc);
+        return;
+    }
+    for (int b = 0; b < cols / 32; b++) {
+        for (int c = 0; c < 32; c++) {
+            f32x16 w[2];
+#pragma GCC unroll 2
+            for (int i = 0; i < p; i++) w[i] = decode_column(&at[i], b, c);
+            tile_column(p, n, w, row, 32 * b + c, acc);
+        }
+    }
+}

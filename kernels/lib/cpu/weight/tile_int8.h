@@ -1,0 +1,62 @@
+// A tile of int8: n rows by p panels of 16 outputs; a block of 32 columns is an exact integer sum in registers.
+//
+// An output is one chain over the blocks in order: fma with the two scales, and for Q4_1 another with the minimum.
+#pragma once
+#include "dot.h"
+
+#ifdef __AVX512BW__
+enum { kTileRows = 8, kPairRows = 8 };  // rows of a tile, and of one that spans two panels
+#else
+enum { kTileRows = 4, kPairRows = 0 };
+#endif
+
+// Integer sums of block b, for all rows of the tile.
+INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *const *row, i32x16 (*sum)[kTileRows]) {
+    const i32x16 low = i32x16_set(0x0f0f0f0f);
+#pragma GCC unroll 8
+    for (int r = 0; r < n; r++)
+#pragma GCC unroll 2
+        for (int i = 0; i < p; i++) sum[i][r] = dot_start(&row[r][b]);
+#pragma GCC unroll 8
+    for (int w = 0; w < kWords; w++) {
+        i32x16 word[2];
+#pragma GCC unroll 2
+        for (int i = 0; i < p; i++) word[i] = i32x16_load(at[i].words + ((size_t)b * kWords + w) * kLanes);
+#pragma GCC unroll 8
+        for (int r = 0; r < n; r++) {
+            const i32x16 x = codes_at(&row[r][b], w);
+#pragma GCC unroll 2
+            for (int i = 0; i < p; i++)
+                sum[i][r] = kScheme == ATLAS_SCHEME_Q8_0 ? dot_bytes(sum[i][r], word[i], x) : dot_nibbles(sum[i][r], i32x16_and(word[i], low), x);
+        }
+        if (kScheme == ATLAS_SCHEME_Q8_0) continue;
+#pragma GCC unroll 8
+        for (int r = 0; r < n; r++) {
+            const i32x16 x = codes_at(&row[r][b], w + kWords);
+#pragma GCC unroll 2
+            for (int i = 0; i < p; i++) sum[i][r] = dot_nibbles(sum[i][r], i32x16_and(i32x16_right(word[i], 4), low), x);
+        }
+    }
+}
+
+INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
+    for (int b = 0; b < cols / 32; b++) {
+        i32x16 sum[2][kTileRows];
+        tile_sums(p, n, at, b, row, sum);
+#pragma GCC unroll 2
+        for (int i = 0; i < p; i++) {
+            const uint16_t *scales = at[i].scales + (size_t)b * kScales * kLanes;
+            const f32x16 d = f32x16_halves(scales);
+#pragma GCC unroll 8
+            for (int r = 0; r < n; r++) {
+                const f32x16 scale = f32x16_set(row[r][b].scale);
+                i32x16 total = sum[i][r];
+                if (kScheme != ATLAS_SCHEME_Q8_0) total = dot_nibbles_end(total);
+                if (kScheme == ATLAS_SCHEME_Q4_0) total = i32x16_add(total, i32x16_set(-8 * row[r][b].sum));
+                acc[i][r] = f32x16_fma(f32x16_ints(total), f32x16_mul(d, scale), acc[i][r]);
+                if (kScheme == ATLAS_SCHEME_Q4_1)
+                    acc[i][r] = f32x16_fma(f32x16_halves(scales + kLanes), f32x16_mul(scale, f32x16_ints(i32x16_set(row[r][b].sum))), acc[i][r]);
+            }
+        }
+    }
+}
