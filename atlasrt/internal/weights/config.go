@@ -1,0 +1,220 @@
+package weights
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Config reads a model's settings: a JSON object under HuggingFace's names. A getter that finds nothing or the wrong type
+// returns a zero value and keeps an error that names file, key, wanted type and found value; Err gives all of them, so
+// that a family's settings read as a table. A key with null counts as absent. A Config is for one goroutine.
+type Config struct {
+	file   string // for errors: config.json, or the GGUF file
+	prefix string // "text_config." inside that object
+	values map[string]any
+	log    *configLog
+}
+
+// configLog is shared by a Config and the objects inside it.
+type configLog struct {
+	errors []error
+	read   map[string]bool // full keys
+}
+
+// ParseConfig checks the text of a config.json; file names it in errors. The text is one JSON object of at most 4 MiB
+// without NaN or doubled keys; the sizes that it gives are in sane ranges.
+func ParseConfig(file string, text []byte) (*Config, error) {
+	values, err := parseObject(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return newConfig(file, values)
+}
+
+func newConfig(file string, values map[string]any) (*Config, error) {
+	c := &Config{file: file, values: values, log: &configLog{read: map[string]bool{}}}
+	if err := c.checkRanges(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// fresh is a reader of the same settings that has met no error and read no key.
+func (c *Config) fresh() *Config {
+	return &Config{file: c.file, prefix: c.prefix, values: c.values, log: &configLog{read: map[string]bool{}}}
+}
+
+// Has reports whether the key is there and not null.
+func (c *Config) Has(key string) bool { return c.values[key] != nil }
+
+// Keys lists the keys of this object in alphabetical order.
+func (c *Config) Keys() []string { return slices.Sorted(maps.Keys(c.values)) }
+
+// Int reads an integer that must be there.
+func (c *Config) Int(key string) int { return required(c, key, "an integer", asInt) }
+
+// IntOr reads an integer; absent gives otherwise.
+func (c *Config) IntOr(key string, otherwise int) int {
+	return optional(c, key, "an integer", asInt, otherwise)
+}
+
+// Float reads a finite number that must be there.
+func (c *Config) Float(key string) float64 { return required(c, key, "a finite number", asFloat) }
+
+// FloatOr reads a finite number; absent gives otherwise.
+func (c *Config) FloatOr(key string, otherwise float64) float64 {
+	return optional(c, key, "a finite number", asFloat, otherwise)
+}
+
+// Bool reads a bool that must be there.
+func (c *Config) Bool(key string) bool { return required(c, key, "true or false", as[bool]) }
+
+// BoolOr reads a bool; absent gives otherwise.
+func (c *Config) BoolOr(key string, otherwise bool) bool {
+	return optional(c, key, "true or false", as[bool], otherwise)
+}
+
+// String reads a string that must be there.
+func (c *Config) String(key string) string { return required(c, key, "a string", as[string]) }
+
+// StringOr reads a string; absent gives otherwise.
+func (c *Config) StringOr(key, otherwise string) string {
+	return optional(c, key, "a string", as[string], otherwise)
+}
+
+// Strings reads an array of strings; absent gives nil.
+func (c *Config) Strings(key string) []string {
+	return optional(c, key, "an array of strings", list(as[string]), nil)
+}
+
+// Ints reads an array of integers; absent gives nil. One integer alone counts as an array of one, as in eos_token_id.
+func (c *Config) Ints(key string) []int {
+	return optional(c, key, "an array of integers", func(value any) ([]int, bool) {
+		if n, ok := asInt(value); ok {
+			return []int{n}, true
+		}
+		return list(asInt)(value)
+	}, nil)
+}
+
+// Floats reads an array of numbers; absent gives nil. Infinities are kept: an upper limit may be one.
+func (c *Config) Floats(key string) []float64 {
+	return optional(c, key, "an array of numbers", list(number), nil)
+}
+
+// Object reads an object; absent gives an empty one. Its errors are part of c.Err.
+func (c *Config) Object(key string) *Config {
+	values := optional(c, key, "an object", as[map[string]any], nil)
+	return &Config{file: c.file, prefix: c.prefix + key + ".", values: values, log: c.log}
+}
+
+// Fail keeps an error about a key, for Err: a value that has the right type but makes no sense.
+func (c *Config) Fail(key, format string, arguments ...any) {
+	c.log.errors = append(c.log.errors, c.problem(key, format, arguments...))
+}
+
+// Err gives all errors that this reader and the objects inside it have met.
+func (c *Config) Err() error { return errors.Join(c.log.errors...) }
+
+// Unread lists the keys of this object that nobody asked for, sorted.
+func (c *Config) Unread() []string {
+	return slices.DeleteFunc(c.Keys(), func(key string) bool { return c.log.read[c.prefix+key] })
+}
+
+func (c *Config) problem(key, format string, arguments ...any) error {
+	return fmt.Errorf("%s: %s%s %s", c.file, c.prefix, key, fmt.Sprintf(format, arguments...))
+}
+
+func required[T any](c *Config, key, want string, convert func(any) (T, bool)) T {
+	if !c.Has(key) {
+		c.log.read[c.prefix+key] = true
+		c.Fail(key, "is missing, wanted %s", want)
+	}
+	var zero T
+	return optional(c, key, want, convert, zero)
+}
+
+func optional[T any](c *Config, key, want string, convert func(any) (T, bool), otherwise T) T {
+	c.log.read[c.prefix+key] = true
+	value := c.values[key]
+	if value == nil {
+		return otherwise
+	}
+	result, ok := convert(value)
+	if !ok {
+		c.Fail(key, "is %s, wanted %s", show(value), want)
+		return otherwise
+	}
+	return result
+}
+
+// show writes a value as it stands in the file, cut when it is long.
+func show(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("a %T", value)
+	}
+	return fmt.Sprintf("%.60s", text)
+}
+
+func as[T any](value any) (T, bool) {
+	result, ok := value.(T)
+	return result, ok
+}
+
+// asInt accepts 8 and 8.0, up to 2^53.
+func asInt(value any) (int, bool) {
+	f, ok := number(value)
+	if !ok || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int(f), true
+}
+
+func asFloat(value any) (float64, bool) {
+	f, ok := number(value)
+	return f, ok && !math.IsInf(f, 0)
+}
+
+// number reads a number, infinite ones too: transformers writes those as {"__float__": "Infinity"}.
+func number(value any) (float64, bool) {
+	if object, ok := value.(map[string]any); ok && len(object) == 1 {
+		switch object["__float__"] {
+		case "Infinity":
+			return math.Inf(1), true
+		case "-Infinity":
+			return math.Inf(-1), true
+		}
+	}
+	text, ok := value.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(text.String(), 64)
+	if errors.Is(err, strconv.ErrRange) { // f is infinite
+		err = nil
+	}
+	return f, err == nil
+}
+
+// list converts every element of an array.
+func list[T any](convert func(any) (T, bool)) func(any) ([]T, bool) {
+	return func(value any) ([]T, bool) {
+		elements, ok := value.([]any)
+		if !ok {
+			return nil, false
+		}
+		result := make([]T, len(elements))
+		for i, element := range elements {
+			if result[i], ok = convert(element); !ok {
+				return nil, false
+			}
+		}
+		return result, true
+	}
+}

@@ -1,0 +1,133 @@
+package weights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
+)
+
+// ggufCheckpoint shows a GGUF file as HuggingFace's tensors.
+type ggufCheckpoint struct {
+	file   *gguf.File
+	config *Config
+	places map[string]place
+	used   usage
+}
+
+func openGGUF(path string) (Checkpoint, error) {
+	file, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newGGUF(file)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
+	config, arch, err := translate(file)
+	if err != nil {
+		return nil, err
+	}
+	var heads pairedHeads
+	if arch.pairedRows {
+		read := config.fresh()
+		heads = pairedHeads{query: read.Int("num_attention_heads"), key: read.Int("num_key_value_heads")}
+	}
+	places, err := hfNames(file, heads)
+	if err != nil {
+		return nil, err
+	}
+	return &ggufCheckpoint{file: file, config: config, places: places}, nil
+}
+
+func (c *ggufCheckpoint) Config() *Config { return c.config.fresh() }
+
+func (c *ggufCheckpoint) Info(name string) (Info, bool) {
+	t, _, ok := c.find(name)
+	return t.Info, ok
+}
+
+// find gives the stored tensor under its HuggingFace name, rows as they are in the file.
+func (c *ggufCheckpoint) find(name string) (Tensor, place, bool) {
+	p, ok := c.places[name]
+	if !ok {
+		return Tensor{}, p, false
+	}
+	t, _ := c.file.Tensor(p.name)
+	t.Name = name
+	if p.expert >= 0 {
+		each := len(t.Data) / int(t.Shape[0])
+		t.Data = t.Data[p.expert*each : (p.expert+1)*each : (p.expert+1)*each]
+		t.Shape = t.Shape[1:]
+	}
+	return t, p, true
+}
+
+func (c *ggufCheckpoint) Tensor(name string) (Tensor, error) {
+	t, p, ok := c.find(name)
+	if !ok {
+		return Tensor{}, fmt.Errorf("%s: %w", name, ErrMissing)
+	}
+	c.used.mark(name)
+	if p.heads == 0 {
+		return t, nil
+	}
+	rows, err := unpermute(t, p.heads)
+	if err != nil {
+		return Tensor{}, err
+	}
+	c.file.Release(t)
+	t.Data = rows
+	return t, nil
+}
+
+// unpermute puts the rows of a Q or K projection, weight or bias, into HuggingFace's order. GGUF files of the llama
+// architecture hold the two halves of a head interleaved, so that rotary pairs are neighbours: row 2i+s of a head is row
+// s·half+i of HuggingFace's. Whole rows move, so blocks stay as they are.
+func unpermute(t Tensor, heads int) ([]byte, error) {
+	rows := int(t.Shape[0])
+	if rows%(2*heads) != 0 {
+		return nil, fmt.Errorf("tensor %v: its rows are not divided into pairs by %d heads", t.Info, heads)
+	}
+	head, row := rows/heads, len(t.Data)/rows
+	out := make([]byte, len(t.Data))
+	err := mapping.Guard(func() error {
+		for to := range rows {
+			inHead := to % head
+			from := to - inHead + inHead%(head/2)*2 + inHead/(head/2)
+			copy(out[to*row:(to+1)*row], t.Data[from*row:])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tensor %v: %w", t.Info, err)
+	}
+	return out, nil
+}
+
+func (c *ggufCheckpoint) Unused() []string { return c.used.unused(slices.Collect(maps.Keys(c.places))) }
+func (c *ggufCheckpoint) Release(t Tensor) { c.file.Release(t) }
+func (c *ggufCheckpoint) Close() error     { return c.file.Close() }
+
+func (c *ggufCheckpoint) Assets() (Assets, error) {
+	vocabulary, err := readVocabulary(c.file)
+	if err != nil {
+		return Assets{}, fmt.Errorf("%s: %w", c.file.Path(), err)
+	}
+	a := Assets{Vocabulary: vocabulary}
+	if vocabulary.ChatTemplate != "" {
+		a.ChatTemplate = []byte(vocabulary.ChatTemplate)
+	}
+	return a, nil
+}
+
+func (c *ggufCheckpoint) String() string {
+	return fmt.Sprintf("GGUF, %d tensors, %s", len(c.file.Names()), size(c.file.Bytes()))
+}

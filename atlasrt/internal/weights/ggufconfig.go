@@ -1,0 +1,199 @@
+package weights
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
+)
+
+// architecture is what HuggingFace calls a GGUF architecture.
+type architecture struct {
+	modelType, class string
+	pairedRows       bool // Q and K rows are stored so that rotary pairs are neighbours
+	experts          bool
+}
+
+var architectures = map[string]architecture{
+	"llama":    {"llama", "LlamaForCausalLM", true, false},
+	"mistral":  {"mistral", "MistralForCausalLM", true, false},
+	"qwen2":    {"qwen2", "Qwen2ForCausalLM", false, false},
+	"qwen3":    {"qwen3", "Qwen3ForCausalLM", false, false},
+	"qwen3moe": {"qwen3_moe", "Qwen3MoeForCausalLM", false, true},
+}
+
+// translator turns GGUF's keys into those of config.json and keeps every error.
+type translator struct {
+	file     *gguf.File
+	prefix   string // "llama."
+	values   map[string]any
+	problems []error
+}
+
+// translate gives the configuration of a GGUF file under HuggingFace's keys.
+func translate(file *gguf.File) (*Config, architecture, error) {
+	name, err := file.String("general.architecture")
+	if err != nil {
+		return nil, architecture{}, err
+	}
+	arch, ok := architectures[name]
+	if !ok {
+		return nil, arch, fmt.Errorf("GGUF architecture %.40q is not supported: use llama, mistral, qwen2, qwen3 or qwen3moe, or the HuggingFace checkpoint", name)
+	}
+	t := &translator{file: file, prefix: name + ".", values: map[string]any{
+		"model_type":    arch.modelType,
+		"architectures": []any{arch.class},
+		"hidden_act":    "silu",
+	}}
+	t.refuse("split.count", 1, "is one part of a split file: join the parts with `llama-gguf-split --merge`")
+	if !arch.experts {
+		t.refuse(t.prefix+"expert_count", 0, "has experts (Mixtral): use the HuggingFace checkpoint")
+	}
+	t.dimensions()
+	t.rope()
+	if arch.experts {
+		t.integer("num_experts", "expert_count", mustHave)
+		t.integer("num_experts_per_tok", "expert_used_count", mustHave)
+		t.integer("moe_intermediate_size", "expert_feed_forward_length", mustHave)
+		t.values["norm_topk_prob"] = true // of this architecture; the file says it only where it differs
+		if on, err := file.Bool(t.prefix + "expert_weights_norm"); t.present(err) {
+			t.values["norm_topk_prob"] = on
+		}
+	}
+	t.fromTensors()
+	t.token("bos_token_id", "tokenizer.ggml.bos_token_id")
+	t.token("eos_token_id", "tokenizer.ggml.eos_token_id")
+	t.token("pad_token_id", "tokenizer.ggml.padding_token_id")
+	if err := errors.Join(t.problems...); err != nil {
+		return nil, arch, err
+	}
+	config, err := newConfig(file.Path(), t.values)
+	return config, arch, err
+}
+
+const (
+	mustHave = true
+	mayHave  = false
+)
+
+func (t *translator) dimensions() {
+	t.integer("hidden_size", "embedding_length", mustHave)
+	t.integer("num_hidden_layers", "block_count", mustHave)
+	t.integer("max_position_embeddings", "context_length", mayHave)
+	t.integer("intermediate_size", "feed_forward_length", mayHave)
+	t.integer("num_attention_heads", "attention.head_count", mustHave)
+	t.integer("num_key_value_heads", "attention.head_count_kv", mayHave)
+	t.integer("head_dim", "attention.key_length", mayHave)
+	t.integer("sliding_window", "attention.sliding_window", mayHave)
+	t.float("rms_norm_eps", "attention.layer_norm_rms_epsilon", mustHave)
+	heads, _ := asInt(t.values["num_attention_heads"])
+	hidden, _ := asInt(t.values["hidden_size"])
+	if t.values["num_key_value_heads"] == nil && heads > 0 {
+		t.values["num_key_value_heads"] = decimal(int64(heads))
+	}
+	if t.values["head_dim"] == nil && heads > 0 {
+		t.values["head_dim"] = decimal(int64(hidden / heads))
+	}
+	head, _ := asInt(t.values["head_dim"])
+	t.refuse(t.prefix+"attention.value_length", int64(head), "differs from the length of keys, which is not supported")
+}
+
+func (t *translator) rope() {
+	t.values["rope_theta"] = json.Number("10000")
+	t.float("rope_theta", "rope.freq_base", mayHave)
+	head, _ := asInt(t.values["head_dim"])
+	if n, err := t.file.Int(t.prefix + "rope.dimension_count"); t.present(err) && n != int64(head) && head > 0 {
+		t.values["partial_rotary_factor"] = json.Number(strconv.FormatFloat(float64(n)/float64(head), 'g', -1, 64))
+	}
+	kind, err := t.file.String(t.prefix + "rope.scaling.type")
+	if !t.present(err) || kind == "none" {
+		return
+	}
+	top := t.values
+	t.values = map[string]any{"rope_type": kind}
+	t.float("factor", "rope.scaling.factor", mustHave)
+	t.integer("original_max_position_embeddings", "rope.scaling.original_context_length", mayHave)
+	t.float("attention_factor", "rope.scaling.attn_factor", mayHave)
+	top["rope_scaling"] = t.values
+	t.values = top
+}
+
+// fromTensors adds what only the tensors say.
+func (t *translator) fromTensors() {
+	embedding, ok := t.file.Tensor("token_embd.weight")
+	if !ok || len(embedding.Shape) != 2 {
+		t.problems = append(t.problems, errors.New("tensor token_embd.weight, a matrix, is missing"))
+		return
+	}
+	t.values["vocab_size"] = decimal(embedding.Shape[0])
+	_, untied := t.file.Tensor("output.weight")
+	t.values["tie_word_embeddings"] = !untied
+	_, bias := t.file.Tensor("blk.0.attn_q.bias")
+	t.values["attention_bias"] = bias
+}
+
+// integer translates a key of the architecture. An array of the same number for every layer counts as that number.
+func (t *translator) integer(key, from string, must bool) {
+	from = t.prefix + from
+	n, err := t.file.Int(from)
+	if all, arrayErr := t.file.Ints(from); arrayErr == nil && len(all) > 0 {
+		n, err = all[0], nil
+		for _, other := range all {
+			if other != n {
+				err = fmt.Errorf("metadata key %s differs between layers (%d and %d), which is not supported", from, n, other)
+				break
+			}
+		}
+	}
+	if !must && errors.Is(err, gguf.ErrAbsent) {
+		return
+	}
+	if err != nil {
+		t.problems = append(t.problems, err)
+		return
+	}
+	t.values[key] = decimal(n)
+}
+
+// float translates a key of the architecture. A float32 keeps its shortest spelling, so that 1e-5 stays 1e-5.
+func (t *translator) float(key, from string, must bool) {
+	from = t.prefix + from
+	f, err := t.file.Float(from)
+	if !must && errors.Is(err, gguf.ErrAbsent) {
+		return
+	}
+	if err != nil {
+		t.problems = append(t.problems, err)
+		return
+	}
+	bits := 64
+	if t.file.IsFloat32(from) {
+		bits = 32
+	}
+	t.values[key] = json.Number(strconv.FormatFloat(f, 'g', -1, bits))
+}
+
+func (t *translator) token(key, from string) {
+	if n, err := t.file.Int(from); t.present(err) {
+		t.values[key] = decimal(n)
+	}
+}
+
+// refuse keeps an error when the key is there and is not what it may be.
+func (t *translator) refuse(key string, allowed int64, why string) {
+	if n, err := t.file.Int(key); t.present(err) && n != allowed {
+		t.problems = append(t.problems, fmt.Errorf("metadata key %s is %d: this file %s", key, n, why))
+	}
+}
+
+// present reports whether a getter found its key; an error other than absence is kept.
+func (t *translator) present(err error) bool {
+	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
+		t.problems = append(t.problems, err)
+	}
+	return err == nil
+}
+
+func decimal(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

@@ -1,0 +1,103 @@
+// Package weights opens a checkpoint, whatever format it is in, and gives its tensors by their HuggingFace names.
+//
+// Invariants: a Checkpoint is read only and checked when it is opened; a tensor's bytes always match its type and shape.
+// Bytes may lie in a file mapping: copy them with Copy, which survives a file that was cut meanwhile. Every tensor that
+// is asked for is remembered, so that what is left over can be listed. No tensor is kept in memory here.
+package weights
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+)
+
+// Type is how a tensor's elements are stored; Info names a tensor and its shape; Tensor adds its bytes.
+type (
+	Type   = tensor.Type
+	Info   = tensor.Info
+	Tensor = tensor.Tensor
+)
+
+// ErrMissing says that a checkpoint lacks a tensor.
+var ErrMissing = errors.New("no such tensor in the checkpoint")
+
+// Checkpoint gives tensors by their HuggingFace names. Its methods may be called from several goroutines, Close only once
+// and last.
+type Checkpoint interface {
+	// Config gives a reader of the model's settings under their HuggingFace names: a new one at each call.
+	Config() *Config
+	// Info tells what is known of a tensor without reading it. It does not count as use.
+	Info(name string) (Info, bool)
+	// Tensor gives a tensor and marks it as used. The error wraps ErrMissing when there is none.
+	Tensor(name string) (Tensor, error)
+	// Unused lists the tensors that were never asked for, sorted.
+	Unused() []string
+	// Release gives back the memory of a tensor whose bytes have been copied.
+	Release(Tensor)
+	// Assets reads what belongs to the model besides its weights: tokenizer, chat template, generation defaults.
+	Assets() (Assets, error)
+	// String describes the checkpoint for logs: format, files, size.
+	String() string
+	Close() error
+}
+
+// Open opens a folder with config.json and safetensors files, or a GGUF file.
+func Open(path string) (Checkpoint, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open checkpoint: %w", err)
+	case info.IsDir():
+		return openFolder(path)
+	case strings.EqualFold(filepath.Ext(path), ".gguf"):
+		return openGGUF(path)
+	}
+	return nil, fmt.Errorf("open checkpoint: %s is neither a folder with config.json and safetensors files nor a .gguf file", path)
+}
+
+// Copy copies len(src) bytes of a tensor. It fails when the file was truncated or its device gave an error.
+func Copy(dst, src []byte) error { return mapping.Copy(dst, src) }
+
+// usage remembers which names were asked for.
+type usage struct {
+	mutex sync.Mutex
+	names map[string]bool
+}
+
+func (u *usage) mark(name string) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if u.names == nil {
+		u.names = map[string]bool{}
+	}
+	u.names[name] = true
+}
+
+// unused gives those of all that were never marked, sorted.
+func (u *usage) unused(all []string) []string {
+	u.mutex.Lock()
+	marked := maps.Clone(u.names)
+	u.mutex.Unlock()
+	left := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return marked[name] })
+	slices.Sort(left)
+	return left
+}
+
+// size writes bytes for people.
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
