@@ -1,0 +1,140 @@
+package tokenizer
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// addedToken is a token that is found in the text before any other rule applies.
+type addedToken struct {
+	id                    int32
+	content               string
+	special               bool // controls the model; the rest are plain words that must not be cut
+	normalized            bool // found in the text after normalization, not before
+	leftStrip, rightStrip bool // takes the white space beside it along
+	singleWord            bool // found only where no word touches it
+}
+
+const (
+	maxAddedTokenBytes = 4 << 10
+	maxAddedBytes      = 4 << 20
+)
+
+// addedMatcher finds added tokens, at each place the longest.
+type addedMatcher struct {
+	tokens []addedToken
+	first  [256]bool         // the bytes that a token begins with
+	edges  map[uint32]uint32 // trie: node<<8 | byte → node
+	ends   map[uint32]int    // node → index in tokens
+}
+
+// newAddedMatcher finds the tokens by the texts beside them.
+func newAddedMatcher(tokens []addedToken, texts []string) (*addedMatcher, error) {
+	m := &addedMatcher{tokens: tokens, edges: make(map[uint32]uint32), ends: make(map[uint32]int)}
+	total := 0
+	for i, text := range texts {
+		if text == "" {
+			continue
+		}
+		if total += len(text); len(text) > maxAddedTokenBytes || total > maxAddedBytes {
+			return nil, fmt.Errorf("added_tokens: more than %d bytes in one, or %d in all", maxAddedTokenBytes, maxAddedBytes)
+		}
+		m.first[text[0]] = true
+		node := uint32(0)
+		for _, b := range []byte(text) {
+			next, ok := m.edges[node<<8|uint32(b)]
+			if !ok {
+				next = uint32(len(m.edges)) + 1
+				m.edges[node<<8|uint32(b)] = next
+			}
+			node = next
+		}
+		m.ends[node] = i
+	}
+	return m, nil
+}
+
+// longest is the index of the longest token that text begins with and that ends within limit bytes, and its length.
+func (m *addedMatcher) longest(text string, limit int) (index, length int) {
+	node := uint32(0)
+	for i := 0; i < limit; i++ {
+		next, ok := m.edges[node<<8|uint32(text[i])]
+		if !ok {
+			break
+		}
+		node = next
+		if found, ok := m.ends[node]; ok {
+			index, length = found, i+1
+		}
+	}
+	return index, length
+}
+
+// segment is an added token of the text, or text between two.
+type segment struct {
+	id   int32 // of the added token, or -1
+	text string
+	data []Range // of text
+}
+
+// split cuts text into added tokens and what lies between them. No token is found that overlaps data.
+func (m *addedMatcher) split(text string, data []Range) []segment {
+	if len(m.edges) == 0 || len(data) == 1 && data[0] == (Range{0, len(text)}) {
+		return []segment{{-1, text, data}}
+	}
+	var segments []segment
+	done := 0 // what segments cover
+	remaining := data
+	for i := 0; i < len(text); {
+		if !m.first[text[i]] {
+			i++
+			continue
+		}
+		for len(remaining) > 0 && remaining[0].End <= i {
+			remaining = remaining[1:]
+		}
+		limit := len(text)
+		if len(remaining) > 0 {
+			if i >= remaining[0].Start {
+				i = remaining[0].End
+				continue
+			}
+			limit = remaining[0].Start
+		}
+		index, length := m.longest(text[i:], limit-i)
+		if length == 0 {
+			i++
+			continue
+		}
+		start, end := i, i+length
+		token := &m.tokens[index]
+		if i = end; token.singleWord && touchesWord(text, start, end) {
+			continue
+		}
+		if token.leftStrip {
+			start = max(done, len(strings.TrimRightFunc(text[:start], unicode.IsSpace)))
+		}
+		if token.rightStrip {
+			end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+			i = end
+		}
+		if done < start {
+			segments = append(segments, segment{-1, text[done:start], within(data, done, start)})
+		}
+		segments = append(segments, segment{id: token.id})
+		done = end
+	}
+	if done < len(text) {
+		segments = append(segments, segment{-1, text[done:], within(data, done, len(text))})
+	}
+	return segments
+}
+
+// touchesWord says whether a word goes on before or behind text[start:end].
+func touchesWord(text string, start, end int) bool {
+	before, n := utf8.DecodeLastRuneInString(text[:start])
+	behind, m := utf8.DecodeRuneInString(text[end:])
+	return n > 0 && isWord(before) || m > 0 && isWord(behind)
+}

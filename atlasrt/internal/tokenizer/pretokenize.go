@@ -1,0 +1,213 @@
+package tokenizer
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// stage is one step of pre-tokenization: it cuts text into pieces, none empty, which it appends to pieces.
+// first says that text begins the input.
+type stage interface {
+	split(pieces []string, text string, first bool) []string
+}
+
+// pretokenize runs text through the stages, each of which cuts the pieces of the one before.
+func pretokenize(stages []stage, text string, first bool) []string {
+	if text == "" {
+		return nil
+	}
+	pieces := []string{text}
+	for i, stage := range stages {
+		if i == 0 {
+			pieces = stage.split(make([]string, 0, len(text)/4+1), text, first)
+			continue
+		}
+		var next []string
+		for j, piece := range pieces {
+			next = stage.split(next, piece, first && j == 0)
+		}
+		pieces = next
+	}
+	return pieces
+}
+
+// behavior says where the matches of a Split go.
+type behavior string
+
+const (
+	removed            behavior = "Removed"
+	isolated           behavior = "Isolated"
+	mergedWithPrevious behavior = "MergedWithPrevious"
+	mergedWithNext     behavior = "MergedWithNext"
+	contiguous         behavior = "Contiguous"
+)
+
+func parseBehavior(name string) (behavior, error) {
+	switch b := behavior(name); b {
+	case removed, isolated, mergedWithPrevious, mergedWithNext, contiguous:
+		return b, nil
+	}
+	return "", fmt.Errorf("unknown behavior %q", name)
+}
+
+// splitStage cuts at the matches of a pattern.
+type splitStage struct {
+	pattern  matcher
+	behavior behavior
+	invert   bool
+}
+
+func (s splitStage) split(pieces []string, text string, _ bool) []string {
+	if scan, ok := s.pattern.(scanner); ok && s.behavior == isolated {
+		return isolate(pieces, text, scan)
+	}
+	parts := s.parts(text)
+	switch s.behavior {
+	case removed:
+		for _, part := range parts {
+			if !part.match {
+				pieces = append(pieces, text[part.start:part.end])
+			}
+		}
+		return pieces
+	case mergedWithPrevious:
+		parts = mergeParts(parts, func(left, right part) bool { return right.match && !left.match })
+	case mergedWithNext:
+		parts = mergeParts(parts, func(left, right part) bool { return left.match && !right.match })
+	case contiguous:
+		parts = mergeParts(parts, func(left, right part) bool { return right.match == left.match })
+	}
+	for _, part := range parts {
+		pieces = append(pieces, text[part.start:part.end])
+	}
+	return pieces
+}
+
+// isolate appends the matches of scan and what lies between them.
+func isolate(pieces []string, text string, scan scanner) []string {
+	start := 0
+	for i := 0; i < len(text); {
+		n := scan(text[i:])
+		if n == 0 {
+			_, n = utf8.DecodeRuneInString(text[i:])
+			i += n
+			continue
+		}
+		if start < i {
+			pieces = append(pieces, text[start:i])
+		}
+		pieces = append(pieces, text[i:i+n])
+		i += n
+		start = i
+	}
+	if start < len(text) {
+		pieces = append(pieces, text[start:])
+	}
+	return pieces
+}
+
+// part is a stretch of text that is a match or lies between two.
+type part struct {
+	span
+	match bool
+}
+
+// parts covers text with matches and what lies between them; invert swaps the two.
+func (s splitStage) parts(text string) []part {
+	var parts []part
+	end := 0
+	for _, m := range s.pattern.matches(text) {
+		if end < m.start {
+			parts = append(parts, part{span{end, m.start}, s.invert})
+		}
+		parts = append(parts, part{m, !s.invert})
+		end = m.end
+	}
+	if end < len(text) {
+		parts = append(parts, part{span{end, len(text)}, s.invert})
+	}
+	return parts
+}
+
+// mergeParts joins neighbours where join says so; left is the neighbour as it was before any merge.
+func mergeParts(parts []part, join func(left, right part) bool) []part {
+	var merged []part
+	for i, p := range parts {
+		if i > 0 && join(parts[i-1], p) {
+			merged[len(merged)-1].end = p.end
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return merged
+}
+
+// prefixStage is the add_prefix_space of ByteLevel.
+type prefixStage struct{}
+
+func (prefixStage) split(pieces []string, text string, _ bool) []string {
+	if !strings.HasPrefix(text, " ") {
+		text = " " + text
+	}
+	return append(pieces, text)
+}
+
+// metaspaceStage writes blanks as replacement and cuts before each.
+type metaspaceStage struct {
+	replacement string
+	prepend     string // "always", "first" or "never"
+	cut         bool
+}
+
+func (m metaspaceStage) split(pieces []string, text string, first bool) []string {
+	text = strings.ReplaceAll(text, " ", m.replacement)
+	if (m.prepend == "always" || m.prepend == "first" && first) && !strings.HasPrefix(text, m.replacement) {
+		text = m.replacement + text
+	}
+	if !m.cut {
+		return append(pieces, text)
+	}
+	return splitStage{pattern: literal(m.replacement), behavior: mergedWithNext}.split(pieces, text, first)
+}
+
+// isPunctuation is what Punctuation splits at: ASCII punctuation and symbols, and Unicode's P.
+func isPunctuation(r rune) bool {
+	return r < utf8.RuneSelf && (unicode.IsPunct(r) || unicode.IsSymbol(r)) || unicode.IsPunct(r)
+}
+
+// isWord is the \w of Unicode regular expressions.
+func isWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+}
+
+// oneOf matches one code point for which is holds.
+func oneOf(is func(rune) bool) scanner {
+	return func(text string) int {
+		if r, n := utf8.DecodeRuneInString(text); is(r) {
+			return n
+		}
+		return 0
+	}
+}
+
+// runOf matches a run of code points for which is holds.
+func runOf(is func(rune) bool) scanner {
+	return func(text string) int {
+		for i, r := range text {
+			if !is(r) {
+				return i
+			}
+		}
+		return len(text)
+	}
+}
+
+// wordsAndSymbols is the `\w+|[^\w\s]+` of Whitespace.
+func wordsAndSymbols(text string) int {
+	if n := runOf(isWord)(text); n > 0 {
+		return n
+	}
+	return runOf(func(r rune) bool { return !isWord(r) && !unicode.IsSpace(r) })(text)
+}

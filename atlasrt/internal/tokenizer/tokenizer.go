@@ -1,0 +1,130 @@
+// Package tokenizer turns text into a model's tokens and back, with the rules of a HuggingFace tokenizer.json or of
+// the tokenizer in a GGUF file: byte-level BPE, and SentencePiece-style BPE with byte fallback.
+//
+//   - It gives the ids that HuggingFace's tokenizers library gives.
+//   - Text that is marked as data never becomes a token that controls the model.
+//   - A file with a part that is not known here is refused by that part's name; none can make it panic.
+//   - Time is linear, or n log n, in the text. Patterns without a hand-written scanner have bounds instead.
+//   - A Tokenizer does not change: any number of goroutines may share it. A Detokenizer serves one.
+package tokenizer
+
+import "strings"
+
+// Tokenizer encodes and decodes for one vocabulary.
+type Tokenizer struct {
+	vocabulary  vocabulary
+	added       *addedMatcher // found in the text as it came
+	normalized  *addedMatcher // found in normalized text
+	normalizers []normalizer
+	stages      []stage
+	splitter    string
+	model       bpe
+	decoder     decoder
+	pieces      pieceTable
+
+	bos, eos       int32 // -1: none
+	addBOS, addEOS bool
+	templates      map[string]string
+}
+
+// Encode returns the tokens of text. Where special is true, special and other added tokens are found in the text;
+// otherwise all of it is plain text. No bos is added.
+func (t *Tokenizer) Encode(text string, special bool) []int32 {
+	if special {
+		return t.encode(text, nil)
+	}
+	return t.encode(text, clip([]Range{{0, len(text)}}, 0, len(text)))
+}
+
+// EncodePrompt returns the tokens of a rendered prompt. data says which bytes came from users: no added token, special
+// or not, is found where it would take in one of them. Otherwise the text is encoded as a whole, with no seam where
+// data begins or ends. Ranges may come in any order, overlap, or go over the ends.
+func (t *Tokenizer) EncodePrompt(text string, data []Range) []int32 {
+	return t.encode(text, clip(data, 0, len(text)))
+}
+
+func (t *Tokenizer) encode(text string, data []Range) []int32 {
+	ids := make([]int32, 0, len(text)/3+1)
+	var m merger
+	for i, outer := range t.added.split(text, data) {
+		if outer.id >= 0 {
+			ids = append(ids, outer.id)
+			continue
+		}
+		text, data := outer.text, outer.data
+		for _, n := range t.normalizers {
+			text, data = n.normalize(text, data)
+		}
+		for j, inner := range t.normalized.split(text, data) {
+			if inner.id >= 0 {
+				ids = append(ids, inner.id)
+				continue
+			}
+			for _, word := range pretokenize(t.stages, inner.text, i == 0 && j == 0) {
+				ids = t.model.encode(&m, ids, word)
+			}
+		}
+	}
+	return ids
+}
+
+// Decode returns the text of ids; ids of no token add nothing. skipSpecial leaves special tokens out.
+//
+// Bytes that are not UTF-8 become U+FFFD as in HuggingFace's library, but for one case: where only some bytes of a run
+// of byte-fallback tokens are broken, the others are kept, so that text can be shown while it comes.
+func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
+	d := t.NewDetokenizer(skipSpecial)
+	var out strings.Builder
+	for _, id := range ids {
+		d.push(&out, id)
+	}
+	d.flush(&out)
+	return out.String()
+}
+
+// TokenBytes is what a token adds to the text, nil for an id of no token. It must not be modified. A blank that decoding
+// takes from the start of a text is there.
+func (t *Tokenizer) TokenBytes(id int32) []byte {
+	if id < 0 || int(id) >= len(t.vocabulary.tokens) {
+		return nil
+	}
+	return t.pieces.piece(id)
+}
+
+// VocabSize is one more than the largest id. The model's embedding may have more rows.
+func (t *Tokenizer) VocabSize() int { return len(t.vocabulary.tokens) }
+
+// ID is the id of a token as the file spells it.
+func (t *Tokenizer) ID(token string) (int32, bool) {
+	id, ok := t.vocabulary.ids[token]
+	return id, ok
+}
+
+// IsSpecial says whether a token controls the model and is no text.
+func (t *Tokenizer) IsSpecial(id int32) bool {
+	return id >= 0 && int(id) < len(t.vocabulary.special) && t.vocabulary.special[id]
+}
+
+// BOS is the token that begins a text; false where the file names none.
+func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.bos >= 0 }
+
+// EOS is the token that ends a text; false where the file names none. A model may have more: see its generation config.
+func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.eos >= 0 }
+
+// AddBOS says whether a text that no chat template rendered must begin with BOS.
+func (t *Tokenizer) AddBOS() bool { return t.addBOS && t.bos >= 0 }
+
+// AddEOS says whether such a text must end with EOS.
+func (t *Tokenizer) AddEOS() bool { return t.addEOS && t.eos >= 0 }
+
+// ChatTemplate is the chat template the files give, "" where they give none; of several, the one named "default".
+func (t *Tokenizer) ChatTemplate() string { return t.templates["default"] }
+
+// NamedChatTemplate is a template of a file that has several, such as "tool_use" or "rag".
+func (t *Tokenizer) NamedChatTemplate(name string) (string, bool) {
+	template, ok := t.templates[name]
+	return template, ok
+}
+
+// Splitter names what cuts text into words: hand-written scanners by name, other patterns as "regexp2" and their text.
+func (t *Tokenizer) Splitter() string { return t.splitter }
