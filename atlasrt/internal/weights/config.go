@@ -44,8 +44,8 @@ func newConfig(file string, values map[string]any) (*Config, error) {
 	return c, nil
 }
 
-// fresh is a reader of the same settings that has met no error and read no key.
-func (c *Config) fresh() *Config {
+// Fresh is a reader of the same settings that has met no error and read no key.
+func (c *Config) Fresh() *Config {
 	return &Config{file: c.file, prefix: c.prefix, values: c.values, log: &configLog{read: map[string]bool{}}}
 }
 
@@ -218,3 +218,6 @@ func list[T any](convert func(any) (T, bool)) func(any) ([]T, bool) {
 		return result, true
 	}
 }
+
+// JSON is the object as text again, for a family that decodes it into a struct of its own.
+func (c *Config) JSON() ([]byte, error) { return json.Marshal(c.values) }

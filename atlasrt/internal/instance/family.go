@@ -1,0 +1,42 @@
+package instance
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/model/llama"
+	"github.com/atlas-inference/atlas/atlasrt/model/qwen3"
+	"github.com/atlas-inference/atlas/atlasrt/model/qwen3moe"
+)
+
+// build makes a model of one config from whatever source it is given.
+type build func(ops bundle.Set, src model.Source, limits model.Limits) model.Model
+
+// family finds the constructor that a checkpoint's model_type asks for.
+func family(c *weights.Config) (build, error) {
+	kind := c.StringOr("model_type", "")
+	data, err := c.JSON()
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "llama", "mistral", "qwen2":
+		config, err := llama.ReadConfig(data)
+		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
+			return llama.New(ops, src, config, limits)
+		}, err
+	case "qwen3":
+		config, err := qwen3.ReadConfig(data)
+		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
+			return qwen3.New(ops, src, config, limits)
+		}, err
+	case "qwen3_moe":
+		config, err := qwen3moe.ReadConfig(data)
+		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
+			return qwen3moe.New(ops, src, config, limits)
+		}, err
+	}
+	return nil, fmt.Errorf("model_type %q is not served (served: llama, mistral, qwen2, qwen3, qwen3_moe)", kind)
+}

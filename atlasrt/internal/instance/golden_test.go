@@ -1,0 +1,126 @@
+package instance
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+	"github.com/atlas-inference/atlas/internal/testdata"
+)
+
+// loaded places a checkpoint for tests.
+func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int32) model.Model {
+	t.Helper()
+	c, err := weights.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	make, err := family(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := model.Limits{Rows: rows, Activations: op.F32}
+	counter := load.NewCounter(set, load.Stored(c))
+	make(set, counter, limits)
+	if err := counter.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := weights.Check(c, counter.Wants); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := d.Stream(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader, err := load.NewLoader(c, d, stream, set, counter, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := make(set, loader, limits)
+	if err := loader.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// golden is what HuggingFace transformers computed for a checkpoint.
+type golden struct {
+	tokens, greedy []int32
+	logits         []float32
+}
+
+func readGolden(t *testing.T, path string) golden {
+	t.Helper()
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) []uint32 {
+		tensor, ok := f.Tensor(name)
+		if !ok {
+			t.Fatalf("%s has no %s", path, name)
+		}
+		v := make([]uint32, len(tensor.Data)/4)
+		for i := range v {
+			v[i] = binary.LittleEndian.Uint32(tensor.Data[4*i:])
+		}
+		return v
+	}
+	var g golden
+	for _, v := range read("tokens") {
+		g.tokens = append(g.tokens, int32(v))
+	}
+	for _, v := range read("greedy") {
+		g.greedy = append(g.greedy, int32(v))
+	}
+	for _, v := range read("logits") {
+		g.logits = append(g.logits, math.Float32frombits(v))
+	}
+	return g
+}
+
+// The oracle running a family's forward pass must give what transformers gives: this judges the families.
+func TestFamiliesAgreeWithTransformers(t *testing.T) {
+	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+		t.Run(name, func(t *testing.T) {
+			folder := testdata.Shared(t, "golden/"+name)
+			want := readGolden(t, folder+"/golden.safetensors")
+			d := host.New(0)
+			m := loaded(t, folder, d, oracle.New(op.F32), 7)
+			stream, _ := d.Stream(0)
+			s, err := NewSequence(d, stream, m, int32(len(want.tokens)+len(want.greedy)), 7, op.F32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits, err := s.Append(want.tokens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst := 0.0
+			for i, v := range logits {
+				worst = max(worst, math.Abs(float64(v-want.logits[i])))
+			}
+			t.Logf("max |Δlogit| %.1e over %d logits", worst, len(logits))
+			if !(worst <= 2e-3) {
+				t.Errorf("max |Δlogit| is %v, want at most 2e-3", worst)
+			}
+			greedy, err := s.Greedy(logits, len(want.greedy))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(greedy, want.greedy) {
+				t.Errorf("greedy continuation\n got %v\nwant %v", greedy, want.greedy)
+			}
+		})
+	}
+}
