@@ -66,3 +66,13 @@ static inline void prepare_row(const float *in, activation *out, int cols) {
     }
 }
 #endif
+
+#if kForm
+enum { kPrepare = 8 };  // rows that a block prepares
+
+// Rows kPrepare·x and on; manifests divide the rows by kPrepare.
+static inline void prepare_rows(const float *in, activation *out, uint32_t x, int rows, int cols) {
+    const int end = (int)(x + 1) * kPrepare < rows ? (int)(x + 1) * kPrepare : rows;
+    for (int r = x * kPrepare; r < end; r++) prepare_row(in + (size_t)r * cols, out + r * activation_pitch(cols), cols);
+}
+#endif

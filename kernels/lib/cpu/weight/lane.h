@@ -2,13 +2,8 @@
 //
 // Every body is written once in these words. Lanes never mix, so an output's bits depend on its own row alone.
 #pragma once
-#include <assert.h>
-#include <immintrin.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "lib/cpu/vector.h"
 
-#define INLINE static inline __attribute__((always_inline))
 enum { kLanes = 16 };
 
 #ifdef __AVX512BW__

@@ -32,8 +32,7 @@ static inline void linear(const atlas_Linear *a, uint32_t x, uint32_t y, uint32_
 #else
 static inline void linear_rows(const atlas_Linear *a, void *scratch, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
-    const int cols = a->W.Cols, end = least((x + 1) * 8, a->Rows);
-    for (int r = x * 8; r < end; r++) prepare_row(a->In + (size_t)r * cols, (activation *)scratch + r * activation_pitch(cols), cols);
+    prepare_rows(a->In, scratch, x, a->Rows, a->W.Cols);
 }
 
 static inline void linear(const atlas_Linear *a, void *scratch, uint32_t x, uint32_t y, uint32_t z) {

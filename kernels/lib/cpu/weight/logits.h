@@ -42,7 +42,12 @@ static inline void logits(const atlas_Logits *a, uint32_t x, uint32_t y, uint32_
 static inline void logits_rows(const atlas_Logits *a, void *scratch, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
     const int cols = a->W.Cols, from = logits_row(a, x);
-    prepare_row(a->In + (size_t)(from < 0 ? 0 : from) * cols, (activation *)scratch + x * activation_pitch(cols), cols);
+    const size_t pitch = activation_pitch(cols);
+    activation *out = (activation *)scratch + x * pitch;
+    if (from < 0)
+        memset(out, 0, pitch * sizeof *out);
+    else
+        prepare_row(a->In + (size_t)from * cols, out, cols);
 }
 
 static inline void logits(const atlas_Logits *a, void *scratch, uint32_t x, uint32_t y, uint32_t z) {

@@ -10,6 +10,8 @@
 
 typedef float products[2][kTileRows][kLanes];  // of two panels and the rows of a tile
 
+enum { kSpan = 32 };  // outputs of a span
+
 INLINE int least(int x, int y) { return x < y ? x : y; }
 
 // How many of the rows left make the next tile, so that tiles are about equal.
@@ -61,4 +63,19 @@ static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix
     for (int i = 0; i < panels; i++)
         for (int r = 0; r < n; r++)
             for (int lane = 0; lane < at[i].rows; lane++) out[i][r][lane] *= row_scale(w, matrix, (first + i) * kLanes + lane);
+}
+
+// out[r][i] = output first+i of a stacked matrix times row[r], for count outputs that may begin anywhere in a panel.
+static inline void multiply_span(const atlas_Weight *w, int matrix, int first, int count, const activation *const *row, int n, float (*out)[kSpan]) {
+    const int end = panels_of(first + count);
+    for (int p = first / kLanes; p < end; p += 2) {
+        products part;
+        const int panels = least(2, end - p);
+        multiply(w, matrix, p, panels, row, n, part);
+        for (int i = 0; i < panels; i++) {
+            const int shift = (p + i) * kLanes - first;
+            for (int r = 0; r < n; r++)
+                for (int lane = shift < 0 ? -shift : 0; lane < least(kLanes, count - shift); lane++) out[r][shift + lane] = part[i][r][lane];
+        }
+    }
 }
