@@ -1,0 +1,105 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Every pattern of a 16-bit type survives the way to float64 and back, and halfway points go to the even neighbour.
+func TestSixteenBitTypesRoundTrip(t *testing.T) {
+	for _, dtype := range []op.DType{op.BF16, op.F16} {
+		value := func(h int) float64 {
+			var v [1]float64
+			Decode(v[:], dtype, []byte{byte(h), byte(h >> 8)})
+			return v[0]
+		}
+		bits := func(x float64) int {
+			var b [2]byte
+			Encode(b[:], dtype, []float64{x})
+			return int(binary.LittleEndian.Uint16(b[:]))
+		}
+		for h := range 1 << 16 {
+			x := value(h)
+			if math.IsNaN(x) {
+				if !math.IsNaN(value(bits(x))) {
+					t.Fatalf("%s %#04x: a NaN became %g", dtype, h, value(bits(x)))
+				}
+				continue
+			}
+			if got := bits(x); got != h {
+				t.Fatalf("%s %#04x = %g: got %#04x back", dtype, h, x, got)
+			}
+			next := value(h + 1)
+			if h&0x7fff == 0x7fff || math.IsInf(x, 0) || math.IsInf(next, 0) || math.IsNaN(next) {
+				continue
+			}
+			middle, even := (x+next)/2, h+h&1
+			if got := bits(middle); got != even {
+				t.Fatalf("%s halfway after %#04x: got %#04x, want %#04x", dtype, h, got, even)
+			}
+			// Narrowing through float32 first would lose this difference and round the wrong way.
+			if got := bits(middle + (next-x)*0x1p-40); got != h+1 {
+				t.Fatalf("%s just past halfway after %#04x: got %#04x, want %#04x", dtype, h, got, h+1)
+			}
+			if got := bits(middle - (next-x)*0x1p-40); got != h {
+				t.Fatalf("%s just before halfway after %#04x: got %#04x, want %#04x", dtype, h, got, h)
+			}
+		}
+	}
+}
+
+func TestHalfKnownValues(t *testing.T) {
+	cases := []struct {
+		bits uint16
+		want float64
+	}{
+		{0x3c00, 1}, {0xc000, -2}, {0x7bff, 65504}, {0x0001, 0x1p-24}, {0x0400, 0x1p-14}, {0x3555, 0.333251953125},
+		{0x7c00, math.Inf(1)}, {0xfc00, math.Inf(-1)},
+	}
+	for _, c := range cases {
+		if got := half(c.bits); got != c.want {
+			t.Errorf("half(%#04x) = %g, want %g", c.bits, got, c.want)
+		}
+	}
+	for _, x := range []float64{65520, 1e9} {
+		if got := toHalf(x); got != 0x7c00 {
+			t.Errorf("toHalf(%g) = %#04x, want infinity", x, got)
+		}
+	}
+	if got := toHalf(65519.999); got != 0x7bff {
+		t.Errorf("toHalf(65519.999) = %#04x, want the largest half", got)
+	}
+}
+
+func TestDequantise(t *testing.T) {
+	codes := make([]byte, 16)
+	for i := range codes {
+		codes[i] = byte(i) | byte(15-i)<<4
+	}
+	signed := make([]byte, 32)
+	for i := range signed {
+		signed[i] = byte(int8(i - 16))
+	}
+	d, m := []byte{0x00, 0x38}, []byte{0x00, 0xc0} // 0.5 and -2
+	cases := []struct {
+		scheme op.Scheme
+		raw    []byte
+		want   func(i int) float64
+	}{
+		{op.SchemeQ8_0, append(d[:2:2], signed...), func(i int) float64 { return 0.5 * float64(i-16) }},
+		{op.SchemeQ4_0, append(d[:2:2], codes...), func(i int) float64 { return 0.5 * (float64(min(i, 31-i)) - 8) }},
+		{op.SchemeQ4_1, append(append(d[:2:2], m...), codes...), func(i int) float64 { return 0.5*float64(min(i, 31-i)) - 2 }},
+	}
+	for _, c := range cases {
+		got := make([]float64, 32)
+		Dequantise(got, c.scheme, c.raw)
+		for i, v := range got {
+			if v != c.want(i) {
+				t.Errorf("%s: weight %d is %g, want %g", c.scheme, i, v, c.want(i))
+			}
+		}
+	}
+}
