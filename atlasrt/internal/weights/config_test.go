@@ -107,7 +107,7 @@ func TestConfigReportsEverything(t *testing.T) {
 	if err := c.Err(); err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
-	if got := fmt.Sprint(c.Unread(), c.fresh().Unread(), c.fresh().Err()); got != "[d] [a b d] <nil>" {
+	if got := fmt.Sprint(c.Unread(), c.Fresh().Unread(), c.Fresh().Err()); got != "[d] [a b d] <nil>" {
 		t.Errorf("unread keys: %s", got)
 	}
 }

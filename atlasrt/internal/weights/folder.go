@@ -14,18 +14,33 @@ type folder struct {
 	path    string
 	config  *Config
 	tensors *safetensors.Folder
-	used    usage
+	used    Tracker
 }
 
-func openFolder(path string) (Checkpoint, error) {
-	text, err := readLimited(filepath.Join(path, "config.json"), maxConfigBytes)
+// ReadConfig reads config.json and the assets of a folder, which need not hold any weights.
+func ReadConfig(path string) (*Config, Assets, error) {
+	config, err := readConfig(path)
+	if err != nil {
+		return nil, Assets{}, err
+	}
+	assets, err := readAssets(path)
+	return config, assets, err
+}
+
+func readConfig(path string) (*Config, error) {
+	file := filepath.Join(path, "config.json")
+	text, err := readLimited(file, maxConfigBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s holds no config.json: give the folder of a HuggingFace checkpoint, or a .gguf file (%w)", path, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	config, err := ParseConfig(filepath.Join(path, "config.json"), text)
+	return ParseConfig(file, text)
+}
+
+func openFolder(path string) (Checkpoint, error) {
+	config, err := readConfig(path)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +63,7 @@ func hasPickle(path string) bool {
 	return false
 }
 
-func (f *folder) Config() *Config { return f.config.fresh() }
+func (f *folder) Config() *Config { return f.config.Fresh() }
 
 func (f *folder) Info(name string) (Info, bool) {
 	t, ok := f.tensors.Tensor(name)
@@ -60,15 +75,15 @@ func (f *folder) Tensor(name string) (Tensor, error) {
 	if !ok {
 		return Tensor{}, fmt.Errorf("%s: %w", name, ErrMissing)
 	}
-	f.used.mark(name)
+	f.used.Mark(name)
 	return t, nil
 }
 
-func (f *folder) Unused() []string        { return f.used.unused(f.tensors.Names()) }
+func (f *folder) Unused() []string        { return f.used.Unused(f.tensors.Names()) }
 func (f *folder) Release(t Tensor)        { f.tensors.Release(t) }
 func (f *folder) Assets() (Assets, error) { return readAssets(f.path) }
 func (f *folder) Close() error            { return f.tensors.Close() }
 
 func (f *folder) String() string {
-	return fmt.Sprintf("safetensors, %d files, %d tensors, %s", f.tensors.Files(), len(f.tensors.Names()), size(f.tensors.Bytes()))
+	return fmt.Sprintf("safetensors, %d files, %d tensors, %s", f.tensors.Files(), len(f.tensors.Names()), FormatBytes(f.tensors.Bytes()))
 }

@@ -14,7 +14,7 @@ type ggufCheckpoint struct {
 	file   *gguf.File
 	config *Config
 	places map[string]place
-	used   usage
+	used   Tracker
 }
 
 func openGGUF(path string) (Checkpoint, error) {
@@ -37,7 +37,7 @@ func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
 	}
 	var heads pairedHeads
 	if arch.pairedRows {
-		read := config.fresh()
+		read := config.Fresh()
 		heads = pairedHeads{query: read.Int("num_attention_heads"), key: read.Int("num_key_value_heads")}
 	}
 	places, err := hfNames(file, heads)
@@ -47,7 +47,7 @@ func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
 	return &ggufCheckpoint{file: file, config: config, places: places}, nil
 }
 
-func (c *ggufCheckpoint) Config() *Config { return c.config.fresh() }
+func (c *ggufCheckpoint) Config() *Config { return c.config.Fresh() }
 
 func (c *ggufCheckpoint) Info(name string) (Info, bool) {
 	t, _, ok := c.find(name)
@@ -75,7 +75,7 @@ func (c *ggufCheckpoint) Tensor(name string) (Tensor, error) {
 	if !ok {
 		return Tensor{}, fmt.Errorf("%s: %w", name, ErrMissing)
 	}
-	c.used.mark(name)
+	c.used.Mark(name)
 	if p.heads == 0 {
 		return t, nil
 	}
@@ -112,7 +112,7 @@ func unpermute(t Tensor, heads int) ([]byte, error) {
 	return out, nil
 }
 
-func (c *ggufCheckpoint) Unused() []string { return c.used.unused(slices.Collect(maps.Keys(c.places))) }
+func (c *ggufCheckpoint) Unused() []string { return c.used.Unused(slices.Collect(maps.Keys(c.places))) }
 func (c *ggufCheckpoint) Release(t Tensor) { c.file.Release(t) }
 func (c *ggufCheckpoint) Close() error     { return c.file.Close() }
 
@@ -129,5 +129,5 @@ func (c *ggufCheckpoint) Assets() (Assets, error) {
 }
 
 func (c *ggufCheckpoint) String() string {
-	return fmt.Sprintf("GGUF, %d tensors, %s", len(c.file.Names()), size(c.file.Bytes()))
+	return fmt.Sprintf("GGUF, %d tensors, %s", len(c.file.Names()), FormatBytes(c.file.Bytes()))
 }

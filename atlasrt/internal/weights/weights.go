@@ -66,33 +66,34 @@ func Open(path string) (Checkpoint, error) {
 // Copy copies len(src) bytes of a tensor. It fails when the file was truncated or its device gave an error.
 func Copy(dst, src []byte) error { return mapping.Copy(dst, src) }
 
-// usage remembers which names were asked for.
-type usage struct {
+// Tracker remembers which names were asked for. The zero value has met none.
+type Tracker struct {
 	mutex sync.Mutex
 	names map[string]bool
 }
 
-func (u *usage) mark(name string) {
-	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	if u.names == nil {
-		u.names = map[string]bool{}
+// Mark notes that a name was asked for.
+func (t *Tracker) Mark(name string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.names == nil {
+		t.names = map[string]bool{}
 	}
-	u.names[name] = true
+	t.names[name] = true
 }
 
-// unused gives those of all that were never marked, sorted.
-func (u *usage) unused(all []string) []string {
-	u.mutex.Lock()
-	marked := maps.Clone(u.names)
-	u.mutex.Unlock()
+// Unused gives those of all that were never marked, sorted.
+func (t *Tracker) Unused(all []string) []string {
+	t.mutex.Lock()
+	marked := maps.Clone(t.names)
+	t.mutex.Unlock()
 	left := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return marked[name] })
 	slices.Sort(left)
 	return left
 }
 
-// size writes bytes for people.
-func size(bytes int64) string {
+// FormatBytes writes a size for people.
+func FormatBytes(bytes int64) string {
 	switch {
 	case bytes >= 1<<30:
 		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))

@@ -1,0 +1,157 @@
+package dummy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+)
+
+// The recorded values come from tools/testdata/dummy_values.py, which follows the package comment.
+func TestValuesAreThoseOfTheSpecification(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "values.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []struct {
+		Name, Type    string
+		Shape         []int64
+		Start, SHA256 string
+	}
+	if err := json.Unmarshal(text, &records); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		kind, ok := tensor.Parse(r.Type)
+		if !ok {
+			t.Fatalf("no type %s", r.Type)
+		}
+		info := weights.Info{Name: r.Name, Type: kind, Shape: r.Shape}
+		data, err := Fill(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		if got := hex.EncodeToString(data[:min(16, len(data))]); got != r.Start || hex.EncodeToString(sum[:]) != r.SHA256 {
+			t.Errorf("%v starts with %s, want %s; sha256 %x, want %s", info, got, r.Start, sum, r.SHA256)
+		}
+	}
+}
+
+// Whatever the type, a matrix keeps the size of what it multiplies: its elements have a deviation of about 1/√columns.
+func TestMatricesKeepSize(t *testing.T) {
+	for _, kind := range []weights.Type{tensor.BF16, tensor.F16, tensor.F32, tensor.Q8_0, tensor.Q4_0, tensor.Q4_1} {
+		info := weights.Info{Name: "w", Type: kind, Shape: []int64{64, 1024}}
+		data, err := Fill(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([]float32, info.Elements())
+		if err := gguf.Dequantize(values, kind, data); err != nil {
+			t.Fatal(err)
+		}
+		sum, squares := 0.0, 0.0
+		for _, v := range values {
+			sum += float64(v)
+			squares += float64(v) * float64(v)
+		}
+		n := float64(len(values))
+		mean, deviation := sum/n, math.Sqrt(squares/n)
+		if want := 1.0 / 32; math.Abs(deviation-want) > 0.05*want || math.Abs(mean) > 0.12*want {
+			t.Errorf("%v: mean %v, deviation %v; want 0 and %v", kind, mean, deviation, want)
+		}
+	}
+}
+
+func TestCheckpoint(t *testing.T) {
+	config, err := weights.ParseConfig("config.json", []byte(`{"hidden_size": 96}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := []weights.Want{
+		{Name: "matrix", Shape: []int64{4, 96}},
+		{Name: "odd", Shape: []int64{4, 50}},
+		{Name: "norm", Shape: []int64{96}},
+		{Name: "norm2", Shape: []int64{96}, Types: []weights.Type{tensor.BF16}},
+		{Name: "packed", Shape: []int64{4, 48}, Types: []weights.Type{tensor.U8}, Optional: true},
+		{Name: "block_scale", Shape: []int64{4, 6}, Types: []weights.Type{tensor.F8_E4M3}},
+	}
+	c, err := New(config, wants, Options{Matrices: tensor.Q4_0, Assets: weights.Assets{Tokenizer: []byte("T")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for name, want := range map[string]string{
+		"matrix": "matrix Q4_0 [4, 96]", "odd": "odd BF16 [4, 50]", "norm": "norm F32 [96]", "norm2": "norm2 BF16 [96]", "packed": "packed U8 [4, 48]",
+		"block_scale": "block_scale F8_E4M3 [4, 6]",
+	} {
+		if info, ok := c.Info(name); !ok || info.String() != want {
+			t.Errorf("%s: %v, %v; want %s", name, info, ok, want)
+		}
+	}
+	if err := weights.Check(c, wants); err != nil {
+		t.Error(err)
+	}
+	if got := fmt.Sprint(c.Unused()); got != "[matrix odd packed]" {
+		t.Errorf("unused after Check: %s", got)
+	}
+	if _, err := c.Tensor("none"); !errors.Is(err, weights.ErrMissing) {
+		t.Errorf("Tensor(none): %v, want %v", err, weights.ErrMissing)
+	}
+	if x, err := c.Tensor("matrix"); err != nil || len(x.Data) != 4*3*18 || weights.Finite(x) != nil {
+		t.Errorf("matrix: %d bytes, %v", len(x.Data), err)
+	}
+	a, err := c.Assets()
+	if err != nil || string(a.Tokenizer) != "T" || c.Config().Int("hidden_size") != 96 || !strings.Contains(c.String(), "6 tensors, matrices Q4_0") {
+		t.Errorf("assets %v, %v; %s", a, err, c)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	config, err := weights.ParseConfig("config.json", []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := weights.Want{Name: "a", Shape: []int64{4}}
+	cases := []struct {
+		wants   []weights.Want
+		options Options
+		want    string
+	}{
+		{[]weights.Want{one, one}, Options{}, "a is listed twice"},
+		{[]weights.Want{{Name: "a", Shape: []int64{1 << 40, 1 << 40}}}, Options{}, "2^63"},
+		{[]weights.Want{{Name: "a", Shape: []int64{2, 256}}}, Options{Matrices: tensor.Q6_K}, "no values are made up"},
+		{[]weights.Want{{Name: "a", Types: []weights.Type{tensor.I64}}}, Options{}, "no values are made up"},
+		{[]weights.Want{{Name: "a", Shape: []int64{-1}}}, Options{}, "negative"},
+	}
+	for _, c := range cases {
+		if _, err := New(config, c.wants, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want %q", c.wants, err, c.want)
+		}
+	}
+}
+
+func BenchmarkFill(b *testing.B) {
+	for _, kind := range []weights.Type{tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.F32} {
+		info := weights.Info{Name: "model.embed_tokens.weight", Type: kind, Shape: []int64{4096, 4096}}
+		b.Run(kind.String(), func(b *testing.B) {
+			for b.Loop() {
+				data, err := Fill(info)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(len(data)))
+			}
+		})
+	}
+}
