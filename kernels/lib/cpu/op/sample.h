@@ -1,0 +1,163 @@
+// Sample on a CPU. sample_scan rules out, edits and finds maxima, one chunk of a row per block; sample_draw ends a row.
+//
+// A draw takes tokens from the largest down until it knows enough. Where kListed do not do (flat distributions with no
+// limit), it bisects for the limits and for the token instead.
+#include <float.h>
+
+#include "lib/cpu/op/sample_order.h"
+
+enum { kListed = 1024 };
+
+// As op.Uniform.
+INLINE float uniform(int64_t seed, int32_t position) {
+    uint64_t x = (uint64_t)seed + 0x9e3779b97f4a7c15u * ((uint64_t)(uint32_t)position + 1);
+    for (int round = 0; round < 2; round++) {
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+        x ^= x >> 31;
+    }
+    return (float)(x >> 40) / (1 << 24);
+}
+
+INLINE int32_t chunks_of(const atlas_Sample *a) { return (a->Vocab + kChunk - 1) / kChunk; }
+INLINE int draws(const atlas_Sample *a, size_t row) { return a->Temperature[row] > 0; }
+
+// Where neither limit cuts a row short, a draw compares with the mass of all tokens.
+INLINE int needs_mass(const atlas_Sample *a, size_t row) { return draws(a, row) && a->TopK[row] <= 0 && !(a->MinP[row] > 0); }
+INLINE float inverse_temperature(const atlas_Sample *a, size_t row) { return 1 / fmaxf(a->Temperature[row], 1e-30f); }
+
+// Edits the logits of a chunk, one rounding for each step.
+static inline void edit(const atlas_Sample *a, size_t row, int32_t begin, int32_t n, float *z) {
+    for (int32_t e = a->EditStarts[row]; e < a->EditStarts[row + 1]; e++) {
+        const int64_t i = (int64_t)a->EditToken[e] - begin;
+        if (i < 0 || i >= n) continue;
+        const float x = z[i] + a->EditBias[e];
+        z[i] = (x > 0 ? x / a->EditFactor[e] : x * a->EditFactor[e]) + a->EditOffset[e];
+    }
+}
+
+// Fills z with a chunk's logits as the draw sees them, and maxima with those of its runs.
+static inline void prepare(const atlas_Sample *a, size_t row, int32_t chunk, float *z, float *maxima) {
+    const int32_t begin = chunk * kChunk, n = a->Vocab - begin < kChunk ? a->Vocab - begin : kChunk;
+    const float *in = a->Logits + row * a->Vocab + begin;
+    const uint32_t *mask = a->Mask ? a->Mask + (row * ((a->Vocab + 31) / 32)) + begin / 32 : 0;
+    const i32x8 bit = {1, 2, 4, 8, 16, 32, 64, 128};
+    const f32x8 none = set8(-INFINITY);
+    memcpy(z, in, n * sizeof(float));
+    for (int32_t i = n; i < kChunk; i++) z[i] = -INFINITY;
+    edit(a, row, begin, n, z);
+    for (int32_t run = 0; run < kRuns; run++) {
+        f32x8 max = none;
+        for (int32_t i = run * kRun; i < (run + 1) * kRun; i += kWidth) {
+            f32x8 v = load8(z + i) + 0.0f;  // so that both zeros are one
+            v = pick8((i32x8)((u32x8)v & 0x7fffffff) < 0x7f800000, none, v);
+            if (mask) v = pick8(((int32_t)(i < n ? mask[i / 32] >> i % 32 : 0) & bit) == bit, none, v);
+            store8(z + i, v);
+            max = max8(v, max);
+        }
+        maxima[run] = largest(max);
+    }
+}
+
+INLINE float largest_of(const float *maxima) {
+    f32x8 max = load8(maxima);
+    for (int32_t i = kWidth; i < kRuns; i += kWidth) max = max8(load8(maxima + i), max);
+    return largest(max);
+}
+
+// Block (chunk, row).
+static inline void sample_scan(const atlas_Sample *a, void *scratch, uint32_t chunk, uint32_t row, uint32_t z) {
+    (void)z;
+    sample_chunk *c = (sample_chunk *)scratch + (size_t)row * chunks_of(a) + chunk;
+    _Alignas(32) float passing[kChunk];
+    prepare(a, row, chunk, draws(a, row) ? c->logits : passing, c->maxima);
+    c->max = largest_of(c->maxima);
+    c->mass = 0;
+    if (!needs_mass(a, row) || c->max == -INFINITY) return;
+    const float inverse = inverse_temperature(a, row);
+    for (int32_t run = 0; run < kRuns; run++) {
+        f32x8 sum = {0};
+        for (int32_t i = run * kRun; i < (run + 1) * kRun; i += kWidth) sum += mass8(load8(c->logits + i), c->max, inverse);
+        c->mass += sum8(sum);
+    }
+}
+
+// The first token whose logit is max.
+static inline int32_t first_largest(const atlas_Sample *a, size_t row, const sample_chunk *c, float max) {
+    int32_t chunk = 0, i = 0;
+    while (c[chunk].max != max) chunk++;
+    _Alignas(32) float z[kChunk], maxima[kRuns];
+    prepare(a, row, chunk, z, maxima);
+    while (z[i] != max) i++;
+    return chunk * kChunk + i;
+}
+
+// The smallest f32 that MinP lets pass: z ≥ max + T·ln m.
+INLINE float least_logit(const sample_row *r, float temperature, float min_p) {
+    if (!(min_p > 0)) return -FLT_MAX;
+    const double least = r->max + temperature * log(min_p);
+    if (least < -FLT_MAX) return -FLT_MAX;
+    const float z = (float)least;
+    return z < least ? nextafterf(z, INFINITY) : z;
+}
+
+// Draws by bisection. all is the last token that MinP and the vocabulary let pass.
+static inline int32_t draw_far(const sample_row *r, int32_t top_k, float top_p, float u, sample_token last) {
+    sample_share kept = share_up_to(r, last);
+    if (top_k > 0 && top_k < kept.count) last = token_at(r, 1, top_k, last), kept = share_up_to(r, last);
+    if (top_p < 1) last = token_at(r, 0, top_p * kept.mass, last), kept = share_up_to(r, last);
+    return token_at(r, 0, nextafter(u * kept.mass, INFINITY), last).id;
+}
+
+// Draws from the largest tokens, or by bisection where they do not settle it.
+static inline int32_t draw(const sample_row *r, sample_token *memory, double all, int32_t top_k, float top_p, float least, float u) {
+    int32_t ids[kListed], n = 0;
+    double sums[kListed], sum = 0;
+    run_heap heap = heap_of(r, memory);
+    // An unlimited row ends at its share of the mass; a limited one at its last token, whose sum is the mass.
+    const double enough = all > 0 ? (top_p < 1 ? top_p : u) * all : INFINITY;
+    for (;; n++) {
+        const sample_token t = n == top_k && top_k > 0 ? (sample_token){-INFINITY, 0} : take(&heap, r);
+        if (!(t.z >= least)) break;
+        if (n == kListed) return draw_far(r, top_k, top_p, u, (sample_token){least, INT32_MAX});
+        sum += mass8(set8(t.z), r->max, r->inverse_temperature)[0];
+        ids[n] = t.id, sums[n] = sum;
+        if (top_p < 1 ? sum >= enough : sum > enough) {
+            n++;
+            break;
+        }
+    }
+    if (top_p < 1) {
+        const double limit = top_p * (all > 0 ? all : sum);
+        int32_t kept = 0;
+        while (kept < n - 1 && sums[kept] < limit) kept++;
+        n = n ? kept + 1 : 0;
+        sum = n ? sums[n - 1] : 0;
+    } else if (all > 0) {
+        sum = all;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (sums[i] > u * sum || i == n - 1) return ids[i];
+    return -1;
+}
+
+// Block (row).
+static inline void sample_draw(const atlas_Sample *a, void *scratch, uint32_t row, uint32_t y, uint32_t z) {
+    (void)y, (void)z;
+    const int32_t chunks = chunks_of(a);
+    const sample_chunk *c = (sample_chunk *)scratch + (size_t)row * chunks;
+    sample_row r = {c, chunks, -INFINITY, inverse_temperature(a, row)};
+    for (int32_t i = 0; i < chunks; i++) r.max = fmaxf(r.max, c[i].max);
+    if (r.max == -INFINITY) {
+        a->Out[row] = -1;
+        return;
+    }
+    if (!draws(a, row)) {
+        a->Out[row] = first_largest(a, row, c, r.max);
+        return;
+    }
+    double all = 0;
+    for (int32_t i = 0; i < chunks; i++) all += c[i].mass * mass8(set8(c[i].max), r.max, r.inverse_temperature)[0];
+    sample_token *memory = (sample_token *)((sample_chunk *)scratch + (size_t)a->Rows * chunks) + (size_t)row * chunks * kRuns;
+    a->Out[row] = draw(&r, memory, all, a->TopK[row], a->TopP[row], least_logit(&r, a->Temperature[row], a->MinP[row]), uniform(a->Seed[row], a->Position[row]));
+}
