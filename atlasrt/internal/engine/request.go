@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 )
 
 // Request asks for the continuation of a prompt.
@@ -26,8 +27,12 @@ type Request struct {
 	CacheSalt      string        // requests share cached prefixes only with requests of the same salt
 }
 
-// MaxLogProbs is how many likeliest tokens a request may ask for.
-const MaxLogProbs = 128
+// What a request may ask for at most.
+const (
+	MaxLogProbs = 128  // likeliest tokens
+	MaxBiases   = 1024 // tokens with a bias
+	MaxEnds     = 64   // tokens that end it
+)
 
 // Finish is why a sequence ended; empty while it goes on.
 type Finish string
@@ -54,42 +59,47 @@ type Event struct {
 var ErrDraining = errors.New("the server is shutting down and takes no new requests")
 
 // QueueFull is returned by Submit while too much waits already.
-type QueueFull struct {
-	Requests, RequestLimit int // waiting
-	Tokens, TokenLimit     int // prompt tokens waiting, this request's included
-}
-
-func (e *QueueFull) Error() string {
-	return fmt.Sprintf("the queue is full: %d requests with %d prompt tokens would wait, the limits are %d and %d (try again later)",
-		e.Requests, e.Tokens, e.RequestLimit, e.TokenLimit)
-}
+type QueueFull = sched.QueueFull
 
 // TooLong is returned by Submit for a request whose prompt and new tokens can never fit.
-type TooLong struct{ Tokens, Limit int }
-
-func (e *TooLong) Error() string {
-	return fmt.Sprintf("prompt and max_tokens come to %d tokens, the limit is %d", e.Tokens, e.Limit)
-}
+type TooLong = sched.TooLong
 
 // BadRequest is returned by Submit for a field out of range. Field is its name in the OpenAI API.
 type BadRequest struct{ Field, Reason string }
 
 func (e *BadRequest) Error() string { return e.Field + " " + e.Reason }
 
-// Stats is a snapshot of an engine. Counters only grow.
-type Stats struct {
-	Running, Waiting int // requests
-	WaitingTokens    int // prompt tokens of waiting requests
-
-	BlocksFree, BlocksUsed, BlocksCached, BlocksTotal int // free + used + cached = total
-
-	Steps, DecodeSteps, FailedSteps uint64
-	PromptTokens, GeneratedTokens   uint64 // prompt tokens computed or found in the cache; tokens handed out
-	PrefixQueries, PrefixHits       uint64 // prompt tokens looked up in the prefix cache, and found
-	Preemptions                     uint64
-	Finished, Cancelled, Failed     uint64 // requests
-
-	// DecodeHostNanoseconds is the time, summed over DecodeHostSteps, from having read a step's tokens to having launched the
-	// next step, where both were decode steps.
-	DecodeHostNanoseconds, DecodeHostSteps uint64
+// check reports the first field out of range as a *BadRequest.
+func (r *Request) check(vocab int32) error {
+	bad := func(field, format string, values ...any) error {
+		return &BadRequest{field, fmt.Sprintf(format, values...)}
+	}
+	switch {
+	case len(r.Prompt) == 0:
+		return bad("prompt", "is empty")
+	case r.MaxTokens < 1:
+		return bad("max_tokens", "is %d, must be at least 1", r.MaxTokens)
+	case r.MinTokens < 0 || r.MinTokens > r.MaxTokens:
+		return bad("min_tokens", "is %d, must be from 0 to max_tokens, which is %d", r.MinTokens, r.MaxTokens)
+	case len(r.End) > MaxEnds:
+		return bad("stop_token_ids", "has %d entries, at most %d are allowed", len(r.End), MaxEnds)
+	case len(r.Sampling.LogitBias) > MaxBiases:
+		return bad("logit_bias", "has %d entries, at most %d are allowed", len(r.Sampling.LogitBias), MaxBiases)
+	case r.LogProbs < -1 || r.LogProbs > MaxLogProbs:
+		return bad("top_logprobs", "is %d, must be from 0 to %d", r.LogProbs, MaxLogProbs)
+	}
+	for name, tokens := range map[string][]int32{"prompt": r.Prompt, "stop_token_ids": r.End} {
+		for _, token := range tokens {
+			if token < 0 || token >= vocab {
+				return bad(name, "holds token %d, the vocabulary has %d", token, vocab)
+			}
+		}
+	}
+	if err := r.Sampling.Validate(vocab); err != nil {
+		if field, ok := errors.AsType[*sample.FieldError](err); ok {
+			return &BadRequest{field.Field, field.Reason}
+		}
+		return err
+	}
+	return nil
 }

@@ -110,13 +110,21 @@ func (s *Scheduler) Add(q *Sequence) error {
 	if limit := min(s.limits.Context, s.cache.Tokens()+1); q.MaxTokens > limit-len(q.Tokens) {
 		return &TooLong{Tokens: len(q.Tokens) + min(q.MaxTokens, math.MaxInt32), Limit: limit}
 	}
-	waiting, tokens := len(s.waiting)+1, s.tokens+len(q.Tokens)
-	if waiting > s.limits.Waiting || waiting > 1 && tokens > s.limits.WaitingTokens {
-		return &QueueFull{waiting, s.limits.Waiting, tokens, s.limits.WaitingTokens}
+	if err := s.Room(len(q.Tokens)); err != nil {
+		return err
 	}
 	q.prompt = len(q.Tokens)
 	s.waiting = append(s.waiting, q)
-	s.tokens = tokens
+	s.tokens += q.prompt
+	return nil
+}
+
+// Room returns *QueueFull where a prompt of so many tokens finds no room in the queue.
+func (s *Scheduler) Room(tokens int) error {
+	waiting, tokens := len(s.waiting)+1, s.tokens+tokens
+	if waiting > s.limits.Waiting || waiting > 1 && tokens > s.limits.WaitingTokens {
+		return &QueueFull{waiting, s.limits.Waiting, tokens, s.limits.WaitingTokens}
+	}
 	return nil
 }
 

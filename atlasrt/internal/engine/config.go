@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Config is what an engine runs, on what, and within what bounds. Zero means the default where one is named.
+type Config struct {
+	Device       device.Device
+	Set          op.Sampler // the kernel set, a bundle.Set
+	Model        model.Model
+	ScratchBytes int64 // that one launch may use
+
+	KVType    op.DType // of keys and values
+	BlockSize int      // tokens of a cache block; DefaultBlockSize
+	Blocks    int      // of the cache; see Plan
+
+	MaxBatchTokens   int // rows of a step; DefaultBatchTokens. The model's buffers must hold as many
+	MaxSequences     int // running at once; DefaultSequences
+	MaxOutputs       int // rows of a step whose logits are kept; MaxSequences. Scored prompts advance by as many
+	MaxContext       int // tokens of a prompt and its answer; the model's
+	MaxWaiting       int // requests that wait; DefaultWaiting
+	MaxWaitingTokens int // prompt tokens that wait; DefaultWaitingTokens
+
+	ChunkTokens     int  // most prompt tokens of one request in a step; as many as fit
+	NoPrefixSharing bool // never takes a prompt from the cache
+	NoGraphs        bool // queues every step anew, even where the device could replay it
+
+	Log *slog.Logger // told of steps that fail; nobody
+}
+
+// Defaults of a Config.
+const (
+	DefaultBlockSize     = 16
+	DefaultBatchTokens   = 512
+	DefaultSequences     = 64
+	DefaultWaiting       = 256
+	DefaultWaitingTokens = 2 << 20
+)
+
+// complete fills in defaults and reports what cannot be.
+func (c Config) complete() (Config, error) {
+	fill := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if c.Device == nil || c.Set == nil || c.Model == nil {
+		return c, fmt.Errorf("engine: device, set and model must be given")
+	}
+	layout := c.Model.Layout()
+	fill(&c.BlockSize, DefaultBlockSize)
+	fill(&c.MaxBatchTokens, DefaultBatchTokens)
+	fill(&c.MaxSequences, min(DefaultSequences, c.MaxBatchTokens))
+	fill(&c.MaxOutputs, c.MaxSequences)
+	fill(&c.MaxContext, int(layout.MaxContext))
+	fill(&c.MaxWaiting, DefaultWaiting)
+	fill(&c.MaxWaitingTokens, DefaultWaitingTokens)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := need(c, layout).check(); err != nil {
+		return c, err
+	}
+	if c.Blocks < 1 || c.MaxWaiting < 1 || c.MaxWaitingTokens < 1 || c.ChunkTokens < 0 {
+		return c, fmt.Errorf("engine: %d blocks, queue of %d requests and %d tokens, chunks of %d (must not be less than 1, 1, 1, 0)",
+			c.Blocks, c.MaxWaiting, c.MaxWaitingTokens, c.ChunkTokens)
+	}
+	if c.Blocks > mostBlocks(c.BlockSize) {
+		return c, fmt.Errorf("engine: %d blocks of %d tokens (at most %d, for a slot's number has 31 bits)", c.Blocks, c.BlockSize, mostBlocks(c.BlockSize))
+	}
+	return c, nil
+}
+
+// need is the sizes of a config, without memory.
+func need(c Config, layout model.Layout) Need {
+	return Need{Layout: layout, KVType: c.KVType, BlockSize: c.BlockSize,
+		MaxContext: c.MaxContext, MaxSequences: c.MaxSequences, MaxBatchTokens: c.MaxBatchTokens, MaxOutputs: c.MaxOutputs}
+}
+
+func (c Config) limits() sched.Limits {
+	return sched.Limits{
+		BatchTokens: c.MaxBatchTokens, Sequences: c.MaxSequences, Outputs: c.MaxOutputs, Context: c.MaxContext,
+		ChunkTokens: c.ChunkTokens, Waiting: c.MaxWaiting, WaitingTokens: c.MaxWaitingTokens,
+	}
+}

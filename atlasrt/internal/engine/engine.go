@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/cache"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
+)
+
+// Engine serves requests with one model on one device. Its methods may be called from any goroutine.
+type Engine struct {
+	runner *runner
+	log    *slog.Logger
+
+	mutex     sync.Mutex // over everything down to tasks, and over scheduler and cache
+	changed   *sync.Cond // something was submitted, cancelled, finished or closed
+	cache     *cache.Cache
+	scheduler *sched.Scheduler
+	cancels   []*task
+	draining  bool
+	quit      bool
+	tasks     []*task // by tag; nil where a tag is free
+	tags      []int   // free ones
+
+	closing chan struct{} // closed by Close
+	stopped chan struct{} // closed when the loop has ended
+	closed  sync.Once
+	failure error // of Close
+
+	// The loop's own.
+	outbox  []parcel
+	logits  []float32 // rows that log-probabilities are computed from, once the next step is queued
+	read    time.Time // when the tokens of a decode step were read; zero otherwise
+	started time.Time
+	beat    atomic.Int64 // nanoseconds after started; negative while there is nothing to do
+	counts  counters
+	broken  atomic.Pointer[error]
+}
+
+// New takes the memory that Config names and starts the engine's goroutine, which ends with Close.
+func New(config Config) (*Engine, error) {
+	e, err := build(config)
+	if err != nil {
+		return nil, err
+	}
+	go e.loop()
+	return e, nil
+}
+
+// build makes an engine that does not run yet.
+func build(config Config) (*Engine, error) {
+	config, err := config.complete()
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRunner(config)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	e := &Engine{runner: r, log: config.Log, closing: make(chan struct{}), stopped: make(chan struct{}), started: time.Now()}
+	e.cache = cache.New(config.Blocks, config.BlockSize, !config.NoPrefixSharing)
+	e.scheduler = sched.New(config.limits(), e.cache)
+	e.changed = sync.NewCond(&e.mutex)
+	return e, nil
+}
+
+// Submit queues a request and returns its events. Tokens follow in order; the last event has Finish set, and the
+// channel is closed behind it. When ctx ends the request is cancelled, and leaves with the next step. Whoever stops
+// reading must end ctx.
+//
+// Errors are *BadRequest, *TooLong, *QueueFull, ErrDraining, or ctx's own.
+func (e *Engine) Submit(ctx context.Context, r Request) (<-chan Event, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.check(e.runner.layout.Vocab); err != nil {
+		return nil, err
+	}
+	// Before the prompt is copied, for a refusal must cost little.
+	if limit := e.runner.config.MaxContext; r.MaxTokens > limit-len(r.Prompt) {
+		return nil, &TooLong{Tokens: len(r.Prompt) + min(r.MaxTokens, 1<<30), Limit: limit}
+	}
+	if err := e.accepts(len(r.Prompt)); err != nil {
+		return nil, err
+	}
+	t := newTask(ctx, r)
+
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.draining {
+		return nil, ErrDraining
+	}
+	if err := e.scheduler.Add(&t.sequence); err != nil {
+		return nil, err
+	}
+	if n := len(e.tags); n > 0 {
+		t.sequence.Tag, e.tags = e.tags[n-1], e.tags[:n-1]
+	} else {
+		t.sequence.Tag, e.tasks = len(e.tasks), append(e.tasks, nil)
+	}
+	e.tasks[t.sequence.Tag] = t
+	t.stop = context.AfterFunc(ctx, func() { e.cancel(t) })
+	e.changed.Broadcast()
+	return t.events, nil
+}
+
+// accepts asks whether the queue has room, without entering it.
+func (e *Engine) accepts(tokens int) error {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.draining {
+		return ErrDraining
+	}
+	return e.scheduler.Room(tokens)
+}
+
+func (e *Engine) cancel(t *task) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.cancels = append(e.cancels, t)
+	e.changed.Broadcast()
+}
+
+// Drain refuses new requests and returns when those in the engine have ended, or with ctx's error when it ends first.
+func (e *Engine) Drain(ctx context.Context) error {
+	defer context.AfterFunc(ctx, e.wake)()
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.draining = true
+	for len(e.tags) < len(e.tasks) {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("drain with %d requests left: %w", len(e.tasks)-len(e.tags), err)
+		}
+		e.changed.Wait()
+	}
+	return nil
+}
+
+// wake takes the lock, so that no waiter misses it between its check and its wait.
+func (e *Engine) wake() {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.changed.Broadcast()
+}
+
+// Close cancels what runs, waits for the step in flight, ends the engine's goroutine and gives its memory back.
+func (e *Engine) Close() error {
+	e.closed.Do(func() {
+		e.mutex.Lock()
+		e.draining, e.quit = true, true
+		e.changed.Broadcast()
+		e.mutex.Unlock()
+		close(e.closing)
+		<-e.stopped
+		e.failure = e.runner.close()
+	})
+	return e.failure
+}
+
+// Heartbeat is when the loop last began a step, or now while there is nothing to do. One that stays behind means that a
+// step hangs.
+func (e *Engine) Heartbeat() time.Time {
+	if beat := e.beat.Load(); beat >= 0 {
+		return e.started.Add(time.Duration(beat))
+	}
+	return time.Now()
+}
+
+// Err is why steps fail, from a failed step after which the device did not work until a step succeeds.
+func (e *Engine) Err() error {
+	if err := e.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// loop is the engine: step after step. A step is planned and queued; while the device works, the tokens of the step before
+// are handed out.
+func (e *Engine) loop() {
+	runtime.LockOSThread()
+	defer close(e.stopped)
+	for e.step() {
+	}
+}
+
+// step runs one step, waiting until there is one; false when the engine closes.
+func (e *Engine) step() bool {
+	plan := e.next()
+	if plan == nil {
+		return false
+	}
+	tasks := e.tasksNow()
+	err := e.launch(plan, tasks)
+	e.deliver()
+	var tokens []int32
+	if err == nil {
+		tokens, err = e.collect(plan, tasks)
+	}
+	e.finish(plan, tasks, tokens, err)
+	return true
+}
+
+// next is the next plan, nil when the engine closes. While there is nothing to plan it waits.
+func (e *Engine) next() *sched.Plan {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	for {
+		e.applyCancels()
+		if plan := e.scheduler.Next(); len(plan.Chunks) > 0 {
+			e.beat.Store(int64(time.Since(e.started)))
+			return plan
+		}
+		e.read = time.Time{}
+		if len(e.outbox) > 0 {
+			e.mutex.Unlock()
+			e.deliver()
+			e.mutex.Lock()
+			continue // what came meanwhile was announced to nobody
+		}
+		if e.quit {
+			return nil
+		}
+		e.beat.Store(-1)
+		e.changed.Wait()
+	}
+}
+
+// applyCancels ends cancelled requests, and all of them when the engine closes.
+func (e *Engine) applyCancels() {
+	if e.quit {
+		for _, t := range e.tasks {
+			if t != nil {
+				e.cancels = append(e.cancels, t)
+			}
+		}
+	}
+	for _, t := range e.cancels {
+		if finish, _ := t.sequence.Finish(); finish == sched.Unfinished {
+			e.scheduler.Cancel(&t.sequence)
+			e.outbox = append(e.outbox, parcel{task: t, event: Event{Token: -1, Finish: FinishCancelled}, last: true, send: true})
+		}
+	}
+	clear(e.cancels)
+	e.cancels = e.cancels[:0]
+}
+
+// tasksNow is the tasks by tag; those of a plan stay where they are until it is finished.
+func (e *Engine) tasksNow() []*task {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.tasks
+}
+
+func (e *Engine) launch(plan *sched.Plan, tasks []*task) (err error) {
+	defer e.recovered(&err)
+	err = e.runner.launch(plan, tasks)
+	if !e.read.IsZero() && plan.Decode() {
+		e.counts.hostNanoseconds.Add(uint64(time.Since(e.read)))
+		e.counts.hostSteps.Add(1)
+	}
+	return err
+}
+
+// collect waits for the step, and reads the logits that log-probabilities need before the next step overwrites them.
+func (e *Engine) collect(plan *sched.Plan, tasks []*task) (tokens []int32, err error) {
+	defer e.recovered(&err)
+	tokens, err = e.runner.collect(plan)
+	e.read = time.Time{}
+	if err == nil && plan.Decode() {
+		e.read = time.Now()
+	}
+	if err == nil {
+		err = e.readLogits(plan, tasks)
+	}
+	return tokens, err
+}
+
+// recovered turns a panic into an error: it fails the requests of the step, not the server.
+func (e *Engine) recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = fmt.Errorf("a step panicked: %v", value)
+		e.log.Error("step panicked", "value", value, "stack", string(debug.Stack()))
+	}
+}
+
+// finish books what came of a step and leaves its events in the outbox.
+func (e *Engine) finish(plan *sched.Plan, tasks []*task, tokens []int32, err error) {
+	if err != nil {
+		e.fail(err)
+	} else if e.broken.Load() != nil {
+		e.broken.Store(nil)
+	}
+	e.counts.step(plan, err)
+	e.mutex.Lock()
+	e.scheduler.Done(plan, sched.Results{Tokens: tokens, Err: err})
+	e.mutex.Unlock()
+	e.pack(plan, tasks)
+}
+
+// fail looks whether the device still works: what a failed step left queued runs or fails here, and not in the next step.
+func (e *Engine) fail(err error) {
+	e.read = time.Time{}
+	e.log.Error("step failed", "error", err)
+	e.runner.stream.Sync() // its error belongs to the step that failed already
+	if again := e.runner.stream.Sync(); again != nil {
+		again = fmt.Errorf("the device does not work any more: %w", again)
+		e.broken.Store(&again)
+	}
+}

@@ -1,0 +1,534 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+)
+
+func random(r *rand.Rand, n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = r.Int32N(fakeVocab)
+	}
+	return out
+}
+
+func greedy(prompt []int32, n int) Request {
+	return Request{Prompt: prompt, MaxTokens: n, LogProbs: -1, Sampling: sample.Greedy()}
+}
+
+// answer is all that a request gave.
+type answer struct {
+	tokens   []int32
+	logProbs []sample.TokenLogProb
+	prompt   []sample.TokenLogProb
+	cached   int
+	finish   Finish
+	err      error
+}
+
+func read(events <-chan Event) (a answer) {
+	for e := range events {
+		if e.Token >= 0 {
+			a.tokens = append(a.tokens, e.Token)
+		}
+		if e.LogProb != nil {
+			a.logProbs = append(a.logProbs, *e.LogProb)
+		}
+		if e.Prompt != nil {
+			a.prompt = e.Prompt
+		}
+		a.cached += e.Cached
+		a.finish, a.err = e.Finish, e.Err
+	}
+	return a
+}
+
+func (f *fixture) ask(t *testing.T, r Request) answer {
+	t.Helper()
+	return read(f.submit(t, r))
+}
+
+func (f *fixture) submit(t *testing.T, r Request) <-chan Event {
+	t.Helper()
+	events, err := f.Submit(t.Context(), r)
+	if err != nil {
+		t.Fatalf("Submit: %v", err)
+	}
+	return events
+}
+
+// The same prompt must give the same tokens whatever happens around it (T157, T161, T162, T165).
+func TestTokensDoNotDependOnCircumstances(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	prompts := make([][]int32, 8)
+	common := random(r, 20)
+	for i := range prompts {
+		prompts[i] = append(slices.Clone(common[:r.IntN(21)]), random(r, 1+r.IntN(30))...)
+	}
+	prompts[5] = slices.Clone(prompts[4]) // the same prompt twice in one step
+	const n = 30
+	withGraphs := func(c *Config, f *fixture) { c.Device = f.graphs }
+	cases := []struct {
+		name   string
+		change func(*Config, *fixture)
+		check  func(*testing.T, *fixture)
+	}{
+		{"batched", nil, nil},
+		{"one at a time", func(c *Config, _ *fixture) { c.MaxSequences = 1 }, nil},
+		{"chunks of 3", func(c *Config, _ *fixture) { c.ChunkTokens = 3 }, nil},
+		{"no sharing", func(c *Config, _ *fixture) { c.NoPrefixSharing = true }, nil},
+		{"large blocks", func(c *Config, _ *fixture) { c.BlockSize = 32 }, nil},
+		{"recorded", withGraphs, func(t *testing.T, f *fixture) {
+			if n := f.graphs.captures.Load(); n == 0 || n > 20 {
+				t.Errorf("recorded %d steps, want a few", n)
+			}
+		}},
+		{"recorded, no room", func(c *Config, f *fixture) { withGraphs(c, f); c.Blocks = 25 }, preempted},
+		{"no room", func(c *Config, _ *fixture) { c.Blocks = 25 }, preempted},
+		{"no room, no sharing, chunks of 5", func(c *Config, _ *fixture) {
+			c.Blocks, c.NoPrefixSharing, c.ChunkTokens = 25, true, 5
+		}, preempted},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, test.change)
+			for round := range 2 { // the second finds the first one's prompts in the cache
+				var channels []<-chan Event
+				for i, p := range prompts {
+					if i == 3 { // a neighbour that is cancelled
+						ctx, cancel := context.WithCancel(t.Context())
+						events, err := f.Submit(ctx, greedy(random(r, 25), 40))
+						if err != nil {
+							t.Fatal(err)
+						}
+						go func() {
+							<-events
+							cancel()
+						}()
+					}
+					request := greedy(p, n)
+					request.LogProbs = 2
+					channels = append(channels, f.submit(t, request))
+				}
+				for i, events := range channels {
+					got, want := read(events), f.model.greedy(prompts[i], n)
+					if got.err != nil || got.finish != FinishLength || !slices.Equal(got.tokens, want) {
+						t.Fatalf("round %d, prompt %d %v: got %v (%v, %v), want %v", round, i, prompts[i], got.tokens, got.finish, got.err, want)
+					}
+					for j, l := range got.logProbs {
+						logits := f.model.logits(append(slices.Clone(prompts[i]), want[:j]...))
+						if w := sample.LogProbs(logits, want[j], 2); !sameLogProb(l, w) {
+							t.Fatalf("round %d, prompt %d, token %d: got %+v, want %+v", round, i, j, l, w)
+						}
+					}
+				}
+			}
+			if test.check != nil {
+				test.check(t, f)
+			}
+		})
+	}
+}
+
+func preempted(t *testing.T, f *fixture) {
+	if f.Stats().Preemptions == 0 {
+		t.Error("nothing was preempted: the test does not test")
+	}
+}
+
+func sameLogProb(a, b sample.TokenLogProb) bool {
+	return a.Token == b.Token && a.LogProb == b.LogProb && slices.Equal(a.Top, b.Top)
+}
+
+// Draws depend on the request's seed alone (T166).
+func TestDrawsDoNotDependOnNeighbours(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 5))
+	request := Request{Prompt: random(r, 9), MaxTokens: 40, LogProbs: -1, Sampling: sample.Params{
+		Temperature: 1.5, TopP: 0.95, MinP: 0.01, TopK: 30, RepetitionPenalty: 1.2, FrequencyPenalty: 0.3, PresencePenalty: 0.2,
+		LogitBias: map[int32]float32{3: 2, 7: float32(math.Inf(-1))}, Seed: 1 << 40,
+	}}
+	want := newFixture(t, nil).ask(t, request).tokens
+	if len(want) != 40 || slices.Contains(want, 7) {
+		t.Fatalf("alone: got %v, want 40 tokens without 7", want)
+	}
+	for _, name := range []string{"queued", "recorded"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(c *Config, f *fixture) {
+				c.Blocks = 30
+				if name == "recorded" {
+					c.Device = f.graphs
+				}
+			})
+			var others []<-chan Event
+			for range 7 {
+				others = append(others, f.submit(t, greedy(random(r, 10), 30)))
+			}
+			if got := f.ask(t, request).tokens; !slices.Equal(got, want) {
+				t.Errorf("among others: got %v, want %v", got, want)
+			}
+			for _, o := range others {
+				read(o)
+			}
+		})
+	}
+	other := request
+	other.Sampling.Seed++
+	if got := newFixture(t, nil).ask(t, other).tokens; slices.Equal(got, want) {
+		t.Errorf("another seed gives the same %v", got)
+	}
+}
+
+func TestEnd(t *testing.T) {
+	f := newFixture(t, nil)
+	prompt := []int32{1, 2, 3}
+	free := f.model.greedy(prompt, 20)
+	end := free[6]
+	first := slices.Index(free, end)
+	t.Run("stop", func(t *testing.T) {
+		r := greedy(prompt, 20)
+		r.End = []int32{end}
+		got := f.ask(t, r)
+		if got.finish != FinishStop || !slices.Equal(got.tokens, free[:first+1]) {
+			t.Errorf("end at %d: got %v %v, want %v stop", end, got.tokens, got.finish, free[:first+1])
+		}
+	})
+	t.Run("not before min_tokens", func(t *testing.T) {
+		r := greedy(prompt, 20)
+		r.MinTokens = 12
+		for v := range int32(fakeVocab) {
+			if v != 5 && v != 6 {
+				r.End = append(r.End, v)
+			}
+		}
+		got := f.ask(t, r)
+		if len(got.tokens) < 12 || slices.ContainsFunc(got.tokens[:12], func(v int32) bool { return v != 5 && v != 6 }) {
+			t.Errorf("got %v, want at least 12 tokens that are 5 or 6", got.tokens)
+		}
+		if got.finish != FinishStop || slices.Contains([]int32{5, 6}, got.tokens[len(got.tokens)-1]) {
+			t.Errorf("got %v %v, want it to stop at an end token", got.tokens, got.finish)
+		}
+	})
+}
+
+func TestPromptLogProbs(t *testing.T) {
+	for _, chunk := range []int{0, 3} {
+		t.Run(fmt.Sprint("chunk ", chunk), func(t *testing.T) {
+			f := newFixture(t, func(c *Config, _ *fixture) { c.ChunkTokens, c.MaxOutputs = chunk, 16 })
+			prompt := random(rand.New(rand.NewPCG(3, 5)), 50)
+			f.ask(t, greedy(prompt, 1)) // in the cache now, which must not hide rows
+			other := f.submit(t, greedy([]int32{1}, 60))
+			r := greedy(prompt, 3)
+			r.PromptLogProbs, r.LogProbs = true, 1
+			got := f.ask(t, r)
+			if len(got.prompt) != len(prompt)-1 || got.cached != 0 {
+				t.Fatalf("got %d entries and %d cached tokens, want %d and 0", len(got.prompt), got.cached, len(prompt)-1)
+			}
+			for i, l := range got.prompt {
+				if want := sample.LogProbs(f.model.logits(prompt[:i+1]), prompt[i+1], 1); !sameLogProb(l, want) {
+					t.Errorf("prompt token %d: got %+v, want %+v", i+1, l, want)
+				}
+			}
+			if want := f.model.greedy(prompt, 3); !slices.Equal(got.tokens, want) {
+				t.Errorf("tokens: got %v, want %v", got.tokens, want)
+			}
+			read(other)
+		})
+	}
+}
+
+func TestCachedTokensAreReported(t *testing.T) {
+	f := newFixture(t, nil)
+	prompt := random(rand.New(rand.NewPCG(4, 5)), 21)
+	cases := []struct {
+		salt string
+		want int
+	}{{"", 0}, {"", 20}, {"other", 0}, {"other", 20}}
+	for i, test := range cases {
+		r := greedy(prompt, 2)
+		r.CacheSalt = test.salt
+		if got := f.ask(t, r).cached; got != test.want {
+			t.Errorf("request %d, salt %q: got %d cached tokens, want %d", i, test.salt, got, test.want)
+		}
+	}
+	if s := f.Stats(); s.PrefixHits != 40 || s.PrefixQueries != 84 || s.PromptTokens != 84 || s.GeneratedTokens != 8 || s.Finished != 4 {
+		t.Errorf("stats: %+v", s)
+	}
+}
+
+func TestSubmitRefuses(t *testing.T) {
+	f := newFixture(t, func(c *Config, _ *fixture) { c.Blocks, c.MaxContext = 20, 100 })
+	with := func(change func(*Request)) Request {
+		r := greedy([]int32{1, 2}, 4)
+		change(&r)
+		return r
+	}
+	cases := []struct {
+		name    string
+		request Request
+		want    error
+	}{
+		{"empty prompt", with(func(r *Request) { r.Prompt = nil }), &BadRequest{"prompt", ""}},
+		{"token outside", with(func(r *Request) { r.Prompt = []int32{fakeVocab} }), &BadRequest{"prompt", ""}},
+		{"negative token", with(func(r *Request) { r.Prompt = []int32{-1} }), &BadRequest{"prompt", ""}},
+		{"no tokens wanted", with(func(r *Request) { r.MaxTokens = 0 }), &BadRequest{"max_tokens", ""}},
+		{"min over max", with(func(r *Request) { r.MinTokens = 5 }), &BadRequest{"min_tokens", ""}},
+		{"end outside", with(func(r *Request) { r.End = []int32{-1} }), &BadRequest{"stop_token_ids", ""}},
+		{"too many ends", with(func(r *Request) { r.End = make([]int32, MaxEnds+1) }), &BadRequest{"stop_token_ids", ""}},
+		{"too many log-probabilities", with(func(r *Request) { r.LogProbs = MaxLogProbs + 1 }), &BadRequest{"top_logprobs", ""}},
+		{"sampling", with(func(r *Request) { r.Sampling.TopP = 2 }), &BadRequest{"top_p", ""}},
+		{"over the context", with(func(r *Request) { r.MaxTokens = 99 }), &TooLong{Tokens: 101, Limit: 100}},
+		{"largest int", with(func(r *Request) { r.MaxTokens = math.MaxInt }), &TooLong{Tokens: 2 + 1<<30, Limit: 100}},
+		{"over the pool", with(func(r *Request) { r.MaxTokens = 80 }), &TooLong{Tokens: 82, Limit: 81}},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := f.Submit(t.Context(), test.request)
+			var bad *BadRequest
+			if want, ok := test.want.(*BadRequest); ok {
+				if !errors.As(err, &bad) || bad.Field != want.Field || bad.Reason == "" {
+					t.Errorf("got %v, want a BadRequest about %s", err, want.Field)
+				}
+			} else if fmt.Sprintf("%T %v", err, err) != fmt.Sprintf("%T %v", test.want, test.want) {
+				t.Errorf("got %T %v, want %T %v", err, err, test.want, test.want)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Submit(ctx, greedy([]int32{1}, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that ended: got %v, want %v", err, context.Canceled)
+	}
+	if s := f.Stats(); s.Running+s.Waiting != 0 || s.Steps != 0 {
+		t.Errorf("after refusals: %+v", s)
+	}
+}
+
+// hold makes the first step wait until release is called.
+func hold(c *Config, f *fixture) (release func()) {
+	gate := make(chan struct{})
+	f.device.fault = func(int64) error { <-gate; return nil }
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) {
+		c.MaxSequences, c.MaxWaiting, c.MaxWaitingTokens = 1, 3, 50
+		release = hold(c, f)
+	})
+	defer release()
+	channels := []<-chan Event{f.submit(t, greedy([]int32{1}, 2))}
+	for f.Stats().Running == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	channels = append(channels, f.submit(t, greedy(make([]int32, 30), 2)))
+	var full *QueueFull
+	if _, err := f.Submit(t.Context(), greedy(make([]int32, 21), 2)); !errors.As(err, &full) || *full != (QueueFull{Requests: 2, RequestLimit: 3, Tokens: 51, TokenLimit: 50}) {
+		t.Errorf("too many tokens: got %v", err)
+	}
+	channels = append(channels, f.submit(t, greedy([]int32{2}, 2)), f.submit(t, greedy([]int32{3}, 2)))
+	if _, err := f.Submit(t.Context(), greedy([]int32{4}, 2)); !errors.As(err, &full) || *full != (QueueFull{Requests: 4, RequestLimit: 3, Tokens: 33, TokenLimit: 50}) {
+		t.Errorf("too many requests: got %v", err)
+	}
+	release()
+	for i, events := range channels {
+		if got := read(events); got.finish != FinishLength || got.err != nil {
+			t.Errorf("request %d: got %v %v, want length", i, got.finish, got.err)
+		}
+	}
+}
+
+func TestCancelFreesBlocks(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	events, err := f.Submit(ctx, greedy([]int32{1, 2, 3}, 390))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := f.Submit(ctx, greedy([]int32{1, 2}, 300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-events
+	cancel()
+	for _, c := range []<-chan Event{events, waiting} {
+		for range c { // ends, because the channel is closed
+		}
+	}
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := f.Stats()
+	if s.Cancelled != 2 || s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.Running+s.Waiting != 0 {
+		t.Errorf("after cancelling: %+v", s)
+	}
+}
+
+// Nobody reads: the engine must not wait, and the other request must finish.
+func TestSlowConsumerHoldsNobodyUp(t *testing.T) {
+	f := newFixture(t, nil)
+	slow := f.submit(t, greedy([]int32{1}, 300))
+	got := f.ask(t, greedy([]int32{2}, 350))
+	if want := f.model.greedy([]int32{2}, 350); !slices.Equal(got.tokens, want) {
+		t.Errorf("beside a slow consumer: got %v, want %v", got.tokens, want)
+	}
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late := read(slow)
+	if want := f.model.greedy([]int32{1}, 300); late.finish != FinishLength || !slices.Equal(late.tokens, want) {
+		t.Errorf("read late: got %d tokens and %q, want %d and length", len(late.tokens), late.finish, len(want))
+	}
+}
+
+func TestFailedStepFailsItsRequestsOnly(t *testing.T) {
+	panics := func(int64) error { panic("kernel table is empty") }
+	fails := func(int64) error { return errBroken }
+	cases := []struct {
+		name  string
+		fault func(int64) error
+		want  string
+	}{{"error", fails, "the device is on fire"}, {"panic", panics, "a step panicked: kernel table is empty"}}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, func(_ *Config, f *fixture) {
+				f.device.fault = func(step int64) error {
+					if step == 5 {
+						return test.fault(step)
+					}
+					return nil
+				}
+			})
+			got := f.ask(t, greedy([]int32{1}, 20))
+			if got.finish != FinishError || got.err == nil || !strings.Contains(got.err.Error(), test.want) || len(got.tokens) != 4 {
+				t.Errorf("got %d tokens, %v %v; want 4 and an error with %q", len(got.tokens), got.finish, got.err, test.want)
+			}
+			got = f.ask(t, greedy([]int32{1}, 20))
+			if want := f.model.greedy([]int32{1}, 20); got.err != nil || !slices.Equal(got.tokens, want) {
+				t.Errorf("afterwards: got %v %v, want %v", got.tokens, got.err, want)
+			}
+			if s := f.Stats(); s.Failed != 1 || s.FailedSteps != 1 || s.BlocksUsed != 0 || f.Err() != nil {
+				t.Errorf("stats: %+v, %v", s, f.Err())
+			}
+		})
+	}
+}
+
+func TestLogitsThatAreNoNumbersFailOneRequest(t *testing.T) {
+	f := newFixture(t, func(_ *Config, f *fixture) { f.model.poison = 9 })
+	good, bad := f.submit(t, greedy([]int32{1, 2}, 20)), f.submit(t, greedy([]int32{9, 2}, 20))
+	if got := read(bad); got.finish != FinishError || got.err == nil || !strings.Contains(got.err.Error(), "not finite") {
+		t.Errorf("not numbers: got %v %v %v, want an error", got.tokens, got.finish, got.err)
+	}
+	if got, want := read(good), f.model.greedy([]int32{1, 2}, 20); !slices.Equal(got.tokens, want) {
+		t.Errorf("its neighbour: got %v %v, want %v", got.tokens, got.err, want)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) { release = hold(c, f) })
+	defer release()
+	events := f.submit(t, greedy([]int32{1}, 5))
+	short, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if err := f.Drain(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while a request runs: got %v, want %v", err, context.DeadlineExceeded)
+	}
+	if _, err := f.Submit(t.Context(), greedy([]int32{1}, 5)); !errors.Is(err, ErrDraining) {
+		t.Errorf("Submit while draining: got %v, want %v", err, ErrDraining)
+	}
+	release()
+	if err := f.Drain(t.Context()); err != nil {
+		t.Errorf("Drain: %v", err)
+	}
+	if got := read(events); got.finish != FinishLength || len(got.tokens) != 5 {
+		t.Errorf("the request that ran: got %v %v", got.tokens, got.finish)
+	}
+}
+
+func TestCloseEndsRequests(t *testing.T) {
+	f := newFixture(t, nil)
+	var channels []<-chan Event
+	for range 20 {
+		channels = append(channels, f.submit(t, greedy([]int32{1}, 390)))
+	}
+	<-channels[0]
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, events := range channels {
+		for range events { // ends, because the channel is closed
+		}
+	}
+	if _, err := f.Submit(t.Context(), greedy([]int32{1}, 1)); !errors.Is(err, ErrDraining) {
+		t.Errorf("Submit after Close: got %v, want %v", err, ErrDraining)
+	}
+}
+
+func TestHeartbeatStopsWhileAStepHangs(t *testing.T) {
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) { release = hold(c, f) })
+	defer release()
+	if age := time.Since(f.Heartbeat()); age > time.Second {
+		t.Errorf("idle: the last beat was %v ago", age)
+	}
+	events := f.submit(t, greedy([]int32{1}, 2))
+	for f.Stats().Running == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	if age := time.Since(f.Heartbeat()); age < 15*time.Millisecond {
+		t.Errorf("a step hangs: the last beat was %v ago, want more", age)
+	}
+	release()
+	read(events)
+}
+
+// Many goroutines submit, cancel and read at their own pace: every token must be right and every block must come back.
+func TestSoak(t *testing.T) {
+	f := newFixture(t, func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens, c.MaxSequences = f.graphs, 40, 7, 6 })
+	var group sync.WaitGroup
+	for worker := range uint64(8) {
+		group.Go(func() {
+			r := rand.New(rand.NewPCG(worker, 6))
+			for range 15 {
+				prompt := append([]int32{1, 2, 3, 4, 5, 6, 7, 8, 9}[:r.IntN(10)], random(r, 1+r.IntN(20))...)
+				n := 1 + r.IntN(30)
+				ctx, cancel := context.WithCancel(t.Context())
+				events, err := f.Submit(ctx, greedy(prompt, n))
+				if err != nil {
+					t.Errorf("Submit: %v", err)
+				} else if r.IntN(3) == 0 {
+					for range r.IntN(5) {
+						<-events
+					}
+					cancel()
+					for range events {
+					}
+				} else if got, want := read(events), f.model.greedy(prompt, n); !slices.Equal(got.tokens, want) {
+					t.Errorf("prompt %v: got %v (%v), want %v", prompt, got.tokens, got.err, want)
+				}
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Stats(); s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.FailedSteps != 0 {
+		t.Errorf("after all: %+v", s)
+	}
+}

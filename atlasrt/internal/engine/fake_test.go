@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// tapeDevice is host memory whose streams can be recorded: what goes through tape.do runs at once or is kept.
+type tapeDevice struct {
+	*host.Device
+	fault func(step int64) error // of each launch; nil never fails
+	steps atomic.Int64
+}
+
+type tape struct {
+	device.Stream
+	device    *tapeDevice
+	recording *recording
+}
+
+type recording struct{ steps []func() }
+
+func (d *tapeDevice) Stream(scratch int64) (device.Stream, error) {
+	s, err := d.Device.Stream(scratch)
+	return &tape{Stream: s, device: d}, err
+}
+
+func (t *tape) do(f func()) {
+	if t.recording != nil {
+		t.recording.steps = append(t.recording.steps, f)
+		return
+	}
+	f()
+}
+
+func (r *recording) Replay(device.Stream) {
+	for _, f := range r.steps {
+		f()
+	}
+}
+
+func (r *recording) Close() error { return nil }
+
+// graphDevice is a tapeDevice that says it can record.
+type graphDevice struct {
+	*tapeDevice
+	captures atomic.Int64
+}
+
+func (d *graphDevice) Capture(s device.Stream, step func()) (device.Graph, error) {
+	d.captures.Add(1)
+	t := s.(*tape)
+	t.recording = &recording{}
+	defer func() { t.recording = nil }()
+	step()
+	return t.recording, nil
+}
+
+// tapeSampler is the oracle, recordable.
+type tapeSampler struct{ set *oracle.Set }
+
+func (s tapeSampler) Sample(q op.Stream, x op.Sample) { q.(*tape).do(func() { s.set.Sample(q, x) }) }
+
+// fakeModel writes each row's token and position to the paged cache, reads all of its sequence back through the block
+// table, and makes logits of a hash of what it read: a wrong slot, table, length or a block that is overwritten too early
+// gives wrong tokens.
+type fakeModel struct {
+	layout model.Layout
+	device *tapeDevice
+	poison int32 // a prompt that begins with this token gives logits that are not numbers; 0 is none
+}
+
+const fakeVocab = 40
+
+func newFakeModel(d *tapeDevice) *fakeModel {
+	return &fakeModel{layout: model.Layout{KV: []model.KV{{Heads: 1, HeadDim: 2}, {Heads: 2, HeadDim: 1}}, Vocab: fakeVocab, MaxContext: 400}, device: d}
+}
+
+func (m *fakeModel) Layout() model.Layout { return m.layout }
+
+func (m *fakeModel) Forward(q op.Stream, in *model.Inputs) {
+	step := *in
+	q.(*tape).do(func() { m.run(q, &step) })
+}
+
+func (m *fakeModel) run(q op.Stream, in *model.Inputs) {
+	n := m.device.steps.Add(1)
+	if m.device.fault != nil {
+		if err := m.device.fault(n); err != nil {
+			q.Fail(err)
+			return
+		}
+	}
+	ints := func(p op.Ptr, n int32) []int32 {
+		bytes := make([]byte, 4*n)
+		if err := m.device.CopyOut(bytes, p); err != nil {
+			q.Fail(err)
+		}
+		out := make([]int32, n)
+		for i := range out {
+			out[i] = int32(binary.LittleEndian.Uint32(bytes[4*i:]))
+		}
+		return out
+	}
+	put := func(p op.Ptr, words ...uint32) {
+		var bytes []byte
+		for _, w := range words {
+			bytes = binary.LittleEndian.AppendUint32(bytes, w)
+		}
+		if err := m.device.CopyIn(p, bytes); err != nil {
+			q.Fail(err)
+		}
+	}
+	tokens, positions, slots := ints(in.Tokens, in.Rows), ints(in.Positions, in.Rows), ints(in.Slots, in.Rows)
+	starts, lengths, tables := ints(in.Starts, in.Seqs+1), ints(in.Lengths, in.Seqs), ints(in.Tables, in.Seqs*in.MaxBlocks)
+	for r, slot := range slots {
+		if slot >= in.Blocks*in.BlockSize {
+			q.Fail(fmt.Errorf("slot %d of %d blocks", slot, in.Blocks))
+			return
+		}
+		if slot >= 0 {
+			put(in.Cache[0].K+op.Ptr(8*slot), uint32(tokens[r]), uint32(positions[r]))
+			block, offset := slot/in.BlockSize, slot%in.BlockSize // [Blocks,KVHeads 2,BlockSize,HeadDim 1]
+			put(in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+offset)), uint32(tokens[r]))
+		}
+	}
+	read := make([][]int32, in.Rows) // the tokens that each row sees
+	for s := range lengths {
+		for r := starts[s]; r < starts[s+1]; r++ {
+			p := lengths[s] - (starts[s+1] - r)
+			if p != positions[r] {
+				q.Fail(fmt.Errorf("row %d stands at %d, and its position says %d", r, p, positions[r]))
+				return
+			}
+			for t := int32(0); t <= p; t++ {
+				block := tables[int32(s)*in.MaxBlocks+t/in.BlockSize]
+				k := ints(in.Cache[0].K+op.Ptr(8*(block*in.BlockSize+t%in.BlockSize)), 2)
+				v := ints(in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+t%in.BlockSize)), 1)
+				if k[1] != t || v[0] != k[0] {
+					q.Fail(fmt.Errorf("token %d of a sequence: the cache holds position %d, key %d and value %d", t, k[1], k[0], v[0]))
+					return
+				}
+				read[r] = append(read[r], k[0])
+			}
+		}
+	}
+	for i, r := range ints(in.Index, in.Outputs) {
+		row := make([]uint32, fakeVocab)
+		if r >= 0 {
+			for v, z := range m.logits(read[r]) {
+				row[v] = math.Float32bits(z)
+			}
+		}
+		put(in.Logits+op.Ptr(4*i*fakeVocab), row...)
+	}
+}
+
+// logits is what the model gives after tokens.
+func (m *fakeModel) logits(tokens []int32) []float32 {
+	h := uint32(2166136261)
+	for _, token := range tokens {
+		h = (h ^ uint32(token)) * 16777619
+	}
+	out := make([]float32, fakeVocab)
+	for v := range out {
+		x := (h ^ uint32(v)) * 2654435761
+		x ^= x >> 15
+		x *= 2246822519
+		out[v] = float32(x>>8)/(1<<21) - 4
+	}
+	if m.poison != 0 && len(tokens) > 0 && tokens[0] == m.poison {
+		for v := range out {
+			out[v] = float32(math.NaN())
+		}
+	}
+	return out
+}
+
+// greedy is what a prompt must give, whatever runs beside it.
+func (m *fakeModel) greedy(prompt []int32, n int) []int32 {
+	all := append([]int32(nil), prompt...)
+	for range n {
+		best := int32(0)
+		logits := m.logits(all)
+		for v, z := range logits {
+			if z > logits[best] {
+				best = int32(v)
+			}
+		}
+		all = append(all, best)
+	}
+	return all[len(prompt):]
+}
+
+var errBroken = errors.New("the device is on fire")
+
+// fixture is an engine on the fake model.
+type fixture struct {
+	*Engine
+	model  *fakeModel
+	device *tapeDevice
+	graphs *graphDevice
+}
+
+func newFixture(t *testing.T, change func(*Config, *fixture)) *fixture {
+	t.Helper()
+	d := &tapeDevice{Device: host.New(0)}
+	f := &fixture{device: d, model: newFakeModel(d), graphs: &graphDevice{tapeDevice: d}}
+	c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32)}, Model: f.model, KVType: op.F32, BlockSize: 4, Blocks: 400, MaxBatchTokens: 32, MaxSequences: 16}
+	if change != nil {
+		change(&c, f)
+	}
+	e, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Engine = e
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if free, total := d.Memory(); free != total {
+			t.Errorf("after Close: %d bytes are not given back", total-free)
+		}
+	})
+	return f
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Need is what memory is planned for.
+type Need struct {
+	Layout                                     model.Layout
+	WeightBytes, ActivationBytes, ScratchBytes int64
+	MemoryBytes                                int64 // that may be used in all
+	KVType                                     op.DType
+	BlockSize                                  int // tokens
+	MaxContext, MaxSequences, MaxBatchTokens   int
+	MaxOutputs                                 int // rows of a step whose logits are kept; 0 is MaxSequences
+}
+
+// Memory is where memory goes, in bytes, to the last one that the engine asks for.
+type Memory struct {
+	Weights, Activations, Scratch int64 // as needed
+	Inputs, Logits                int64 // of one step
+	Cache                         int64 // Blocks·BlockBytes
+	Total, Limit                  int64
+	BlockBytes                    int64 // of all layers
+	Blocks                        int   // never more than MaxSequences full contexts take
+	Tokens                        int   // that the cache holds
+}
+
+// Plan divides memory: what is left beside weights, buffers and one step goes to the cache, up to MaxSequences sequences of
+// MaxContext tokens. Where not even one such sequence fits, the error says which flag to change to what.
+func Plan(n Need) (Memory, error) {
+	if err := n.check(); err != nil {
+		return Memory{}, err
+	}
+	m, ok := n.divide()
+	if !ok {
+		return Memory{}, n.doesNotFit()
+	}
+	return m, nil
+}
+
+// check reports sizes that no memory could serve.
+func (n Need) check() error {
+	switch n.KVType {
+	case op.F32, op.BF16, op.F16, op.F8E4M3:
+	default:
+		return fmt.Errorf("keys and values cannot be kept as %s (set --kv-type to f32, bf16, f16 or f8_e4m3)", n.KVType)
+	}
+	const most = 1 << 24 // keeps every product below far from the ends of an int64
+	sizes := []struct {
+		name  string
+		value int
+		limit int
+	}{
+		{"--block-size", n.BlockSize, 1 << 12},
+		{"--max-context", n.MaxContext, int(min(n.Layout.MaxContext, most))},
+		{"--max-sequences", n.MaxSequences, min(n.MaxBatchTokens, 1<<16)},
+		{"--max-batch-tokens", n.MaxBatchTokens, 1 << 20},
+		{"the number of logit rows", n.outputs(), n.MaxBatchTokens},
+	}
+	for _, s := range sizes {
+		if s.value < 1 || s.value > s.limit {
+			return fmt.Errorf("%s is %d (set it to 1 … %d)", s.name, s.value, s.limit)
+		}
+	}
+	if n.Layout.Vocab < 1 || n.Layout.Vocab > most {
+		return fmt.Errorf("a vocabulary of %d tokens (must be 1 … %d)", n.Layout.Vocab, most)
+	}
+	for i, kv := range n.Layout.KV {
+		if kv.Heads < 1 || kv.HeadDim < 1 || int64(kv.Heads)*int64(kv.HeadDim) > most {
+			return fmt.Errorf("layer %d keeps %d heads of %d elements", i, kv.Heads, kv.HeadDim)
+		}
+	}
+	return nil
+}
+
+// divide reports false where not even one full context fits.
+func (n Need) divide() (Memory, bool) {
+	m := Memory{Weights: n.WeightBytes, Activations: n.ActivationBytes, Scratch: n.ScratchBytes, Limit: n.MemoryBytes}
+	m.Inputs = n.inputBytes()
+	m.Logits = n.logitBytes()
+	m.BlockBytes = n.blockBytes()
+	fixed := m.Weights + m.Activations + m.Scratch + m.Inputs + m.Logits
+	one := int64(divideUp(n.MaxContext, n.BlockSize))
+	want := min(one*int64(n.MaxSequences), int64(mostBlocks(n.BlockSize)))
+	if m.BlockBytes > 0 {
+		want = min(want, (n.MemoryBytes-fixed)/m.BlockBytes)
+	}
+	if n.MemoryBytes < fixed || want < one {
+		return m, false
+	}
+	m.Blocks = int(want)
+	m.Tokens = m.Blocks * n.BlockSize
+	m.Cache = want * m.BlockBytes
+	m.Total = fixed + m.Cache
+	return m, true
+}
+
+// least is the smallest limit that holds one full context.
+func (n Need) least() int64 {
+	one := int64(divideUp(n.MaxContext, n.BlockSize))
+	return n.WeightBytes + n.ActivationBytes + n.ScratchBytes + n.inputBytes() + n.logitBytes() + one*n.blockBytes()
+}
+
+// doesNotFit says what is missing and every single change that would make it fit.
+func (n Need) doesNotFit() error {
+	fits := func(change func(*Need)) bool {
+		c := n
+		change(&c)
+		_, ok := c.divide()
+		return ok
+	}
+	var ways []string
+	// Smaller sizes never need more, so the largest that fits is found by halving.
+	if size := sort.Search(n.MaxContext, func(less int) bool { return fits(func(c *Need) { c.MaxContext -= less }) }); size < n.MaxContext {
+		ways = append(ways, fmt.Sprintf("--max-context %d", n.MaxContext-size))
+	}
+	if size := sort.Search(n.MaxSequences, func(less int) bool { return fits(func(c *Need) { c.MaxSequences -= less }) }); size < n.MaxSequences {
+		ways = append(ways, fmt.Sprintf("--max-sequences %d", n.MaxSequences-size))
+	}
+	for _, t := range []op.DType{op.BF16, op.F8E4M3} {
+		if t.Bytes() < n.KVType.Bytes() && fits(func(c *Need) { c.KVType = t }) {
+			ways = append(ways, "--kv-type "+t.String())
+			break
+		}
+	}
+	least := n.least()
+	ways = append(ways, fmt.Sprintf("--memory %dMiB", (least+1<<20-1)>>20))
+	return fmt.Errorf("one sequence of %d tokens takes %d bytes with the model, and %d may be used: weights %d, activations %d, scratch %d, "+
+		"step %d, logits %d, cache %d (change to %s)", n.MaxContext, least, n.MemoryBytes, n.WeightBytes, n.ActivationBytes, n.ScratchBytes,
+		n.inputBytes(), n.logitBytes(), int64(divideUp(n.MaxContext, n.BlockSize))*n.blockBytes(), strings.Join(ways, ", or "))
+}
+
+// blockBytes is what one block takes in all layers.
+func (n Need) blockBytes() (bytes int64) {
+	for _, kv := range n.Layout.KV {
+		bytes += 2 * keyBytes(kv, n.BlockSize, n.KVType)
+	}
+	return bytes
+}
+
+// keyBytes is what the keys, or as well the values, of one block take in one layer.
+func keyBytes(kv model.KV, blockSize int, t op.DType) int64 {
+	return int64(kv.Heads) * int64(kv.HeadDim) * int64(blockSize) * t.Bytes()
+}
+
+func (n Need) inputBytes() int64 {
+	whole := shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), samples: n.MaxSequences,
+		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext)}
+	return 4 * (int64(whole.layout().words) + int64(n.MaxSequences)) // and the sampled tokens
+}
+
+func (n Need) logitBytes() int64 { return 4 * int64(n.Layout.Vocab) * int64(n.outputs()) }
+
+func (n Need) outputs() int { return max(n.MaxOutputs, n.MaxSequences) }
+
+// editsOf bounds how many logits one sequence edits.
+func editsOf(vocab int32, context int) int { return min(int(vocab), context+MaxBiases+MaxEnds) }
+
+// mostBlocks is how many blocks have slots that an int32 can number.
+func mostBlocks(blockSize int) int { return math.MaxInt32 / blockSize }
+
+func divideUp(a, b int) int { return (a + b - 1) / b }

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
+)
+
+// parcel is an event that waits until the next step is queued: the device must not idle while consumers are served.
+type parcel struct {
+	task  *task
+	event Event
+	send  bool // the event goes out; otherwise only prompt tokens are scored
+	last  bool // and the request ends
+
+	logProb     bool // of the token is wanted
+	sampled     int  // row of Engine.logits that it was sampled from
+	scored      int  // first row of Engine.logits of prompt tokens
+	scoredRows  int
+	scoredStart int // position of the first
+}
+
+// readLogits copies the outputs of a step that the host needs, each to the row of Engine.logits that it has on the device.
+func (e *Engine) readLogits(plan *sched.Plan, tasks []*task) error {
+	sampled, other, wanted := 0, plan.Samples, false
+	for _, c := range plan.Chunks {
+		if t := tasks[c.Sequence.Tag]; t.wantsLogits(c) {
+			if !wanted {
+				wanted = true
+				e.makeRoom(plan.Outputs)
+			}
+			vocab := int(e.runner.layout.Vocab)
+			if c.Sample {
+				e.runner.readLogits(e.logits[sampled*vocab:], sampled, 1)
+			}
+			if n := scoredRows(c); n > 0 {
+				e.runner.readLogits(e.logits[other*vocab:], other, n)
+			}
+		}
+		sampled += sampleRows(c)
+		other += scoredRows(c)
+	}
+	if !wanted {
+		return nil
+	}
+	return e.runner.stream.Sync()
+}
+
+func (e *Engine) makeRoom(rows int) {
+	if n := rows * int(e.runner.layout.Vocab); len(e.logits) < n {
+		e.logits = make([]float32, n)
+	}
+}
+
+// pack puts what a step gave into the outbox.
+func (e *Engine) pack(plan *sched.Plan, tasks []*task) {
+	sampled, other := 0, plan.Samples
+	for _, c := range plan.Chunks {
+		t := tasks[c.Sequence.Tag]
+		p := parcel{task: t, sampled: sampled, scored: other, scoredRows: scoredRows(c), scoredStart: c.Start}
+		finish, err := c.Sequence.Finish()
+		switch {
+		case finish == sched.Failed:
+			p.scoredRows, p.send, p.last = 0, true, true
+			p.event = Event{Token: -1, Finish: FinishError, Err: err}
+		case c.Sample:
+			p.send, p.last = true, finish != sched.Unfinished
+			p.event = t.next(finish)
+			p.logProb = t.request.LogProbs >= 0
+			e.counts.generated.Add(1)
+		}
+		if p.send || p.scoredRows > 0 {
+			e.outbox = append(e.outbox, p)
+		}
+		sampled += sampleRows(c)
+		other += scoredRows(c)
+	}
+}
+
+// next is the event of the token that was sampled last, which the edits take into account.
+func (t *task) next(finish sched.Finish) Event {
+	generated := t.sequence.Generated()
+	event := Event{Token: generated[len(generated)-1]}
+	if !t.started {
+		t.started = true
+		event.Cached = t.sequence.Cached()
+	}
+	switch finish {
+	case sched.Stop:
+		event.Finish = FinishStop
+	case sched.Length:
+		event.Finish = FinishLength
+	}
+	t.edits.Append(event.Token)
+	if len(generated) == t.request.MinTokens {
+		t.edits.LetGo()
+	}
+	return event
+}
+
+// deliver sends everything in the outbox.
+func (e *Engine) deliver() {
+	ended := false
+	for i := range e.outbox {
+		p := &e.outbox[i]
+		t := p.task
+		e.score(p)
+		if !p.send {
+			continue
+		}
+		if p.logProb {
+			l := sample.LogProbs(e.row(p.sampled), p.event.Token, t.request.LogProbs)
+			p.event.LogProb = &l
+		}
+		if p.event.Token >= 0 {
+			p.event.Prompt, t.scored = t.scored, nil
+		}
+		t.send(p.event)
+		if p.last {
+			t.finish(e.closing)
+			ended = true
+		}
+	}
+	if ended {
+		e.forget()
+	}
+	clear(e.outbox)
+	e.outbox = e.outbox[:0]
+}
+
+// forget frees the tags of the tasks that ended.
+func (e *Engine) forget() {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	for i := range e.outbox {
+		if p := &e.outbox[i]; p.last {
+			tag := p.task.sequence.Tag
+			e.tasks[tag] = nil
+			e.tags = append(e.tags, tag)
+		}
+	}
+	e.changed.Broadcast()
+}
+
+// score adds the log-probabilities of the prompt tokens that follow a parcel's rows.
+func (e *Engine) score(p *parcel) {
+	t := p.task
+	if p.scoredRows > 0 && p.scoredStart == 0 {
+		t.scored = make([]sample.TokenLogProb, 0, t.sequence.Prompt()-1) // a preempted prompt starts over
+	}
+	for i := range p.scoredRows {
+		following := t.sequence.Tokens[p.scoredStart+i+1]
+		t.scored = append(t.scored, sample.LogProbs(e.row(p.scored+i), following, max(t.request.LogProbs, 0)))
+	}
+}
+
+func (e *Engine) row(i int) []float32 {
+	vocab := int(e.runner.layout.Vocab)
+	return e.logits[i*vocab : (i+1)*vocab]
+}

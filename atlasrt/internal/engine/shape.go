@@ -1,0 +1,63 @@
+package engine
+
+import "math/bits"
+
+// shape is the sizes of one step: those that kernels are launched with.
+type shape struct {
+	rows, seqs, outputs, samples, maxBlocks, edits int
+}
+
+// inputs says where each array of a step lies in its staging buffer, counted in 32-bit words.
+//
+// A step's arrays lie packed behind each other, so that one copy brings them all. Equal shapes have equal places, which
+// is what lets a recorded step read the next one's inputs.
+type inputs struct {
+	seed                                                    int // i64
+	tokens, positions, slots, starts, lengths, tables       int
+	index                                                   int
+	temperature, topP, minP, topK, position                 int
+	editStarts, editToken, editBias, editFactor, editOffset int
+	words                                                   int // in all
+}
+
+func (s shape) layout() (at inputs) {
+	place := func(words int) int {
+		const line = 16 // words: arrays start at multiples of 64 bytes
+		start := at.words
+		at.words += (words + line - 1) &^ (line - 1)
+		return start
+	}
+	at.seed = place(2 * s.samples)
+	at.tokens = place(s.rows)
+	at.positions = place(s.rows)
+	at.slots = place(s.rows)
+	at.starts = place(s.seqs + 1)
+	at.lengths = place(s.seqs)
+	at.tables = place(s.seqs * s.maxBlocks)
+	at.index = place(s.outputs)
+	at.temperature = place(s.samples)
+	at.topP = place(s.samples)
+	at.minP = place(s.samples)
+	at.topK = place(s.samples)
+	at.position = place(s.samples)
+	at.editStarts = place(s.samples + 1)
+	at.editToken = place(s.edits)
+	at.editBias = place(s.edits)
+	at.editFactor = place(s.edits)
+	at.editOffset = place(s.edits)
+	return at
+}
+
+// bucketRows rounds the rows of a decode step up, so that few recorded steps serve every batch.
+func bucketRows(rows, limit int) int {
+	if rows <= 8 {
+		return min(powerOfTwo(rows), limit)
+	}
+	return min((rows+7)&^7, limit)
+}
+
+// bucketBlocks rounds the length of block tables up, for the same reason.
+func bucketBlocks(blocks, limit int) int { return min(powerOfTwo(max(blocks, 8)), limit) }
+
+// powerOfTwo is the least power of two that is not less than n.
+func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }

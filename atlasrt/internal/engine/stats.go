@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
+)
+
+// Stats is a snapshot of an engine. Counters only grow.
+type Stats struct {
+	Running, Waiting int // requests
+	WaitingTokens    int // prompt tokens of waiting requests
+
+	BlocksFree, BlocksUsed, BlocksCached, BlocksTotal int // free + used + cached = total
+
+	Steps, DecodeSteps, FailedSteps uint64
+	PromptTokens, GeneratedTokens   uint64 // prompt tokens computed or found in the cache; tokens handed out
+	PrefixQueries, PrefixHits       uint64 // prompt tokens looked up in the prefix cache, and found
+	Preemptions                     uint64
+	Finished, Cancelled, Failed     uint64 // requests
+
+	// DecodeHostNanoseconds is the time, summed over DecodeHostSteps, from having read a step's tokens to having launched the
+	// next step, where both were decode steps.
+	DecodeHostNanoseconds, DecodeHostSteps uint64
+}
+
+// counters are what Stats reports of the loop.
+type counters struct {
+	steps, decodeSteps, failedSteps, generated, hostNanoseconds, hostSteps atomic.Uint64
+}
+
+func (c *counters) step(plan *sched.Plan, err error) {
+	c.steps.Add(1)
+	if plan.Decode() {
+		c.decodeSteps.Add(1)
+	}
+	if err != nil {
+		c.failedSteps.Add(1)
+	}
+}
+
+// Stats is a snapshot.
+func (e *Engine) Stats() Stats {
+	e.mutex.Lock()
+	s := Stats{Running: e.scheduler.Running(), BlocksTotal: e.runner.config.Blocks}
+	s.Waiting, s.WaitingTokens = e.scheduler.Waiting()
+	s.BlocksFree, s.BlocksUsed, s.BlocksCached = e.cache.Counts()
+	c := e.scheduler.Counts()
+	e.mutex.Unlock()
+	s.PromptTokens, s.PrefixQueries, s.PrefixHits, s.Preemptions = c.PromptTokens, c.PrefixQueries, c.PrefixHits, c.Preemptions
+	s.Finished, s.Cancelled, s.Failed = c.Finished, c.Cancelled, c.Failed
+	s.Steps, s.DecodeSteps, s.FailedSteps = e.counts.steps.Load(), e.counts.decodeSteps.Load(), e.counts.failedSteps.Load()
+	s.GeneratedTokens = e.counts.generated.Load()
+	s.DecodeHostNanoseconds, s.DecodeHostSteps = e.counts.hostNanoseconds.Load(), e.counts.hostSteps.Load()
+	return s
+}
