@@ -27,6 +27,7 @@ const (
 
 // classTable maps a code point to its class: a page number per 256 code points, equal pages stored once.
 type classTable struct {
+	ascii [utf8.RuneSelf]class
 	page [(unicode.MaxRune + 1) >> 8]uint16
 	data []class
 }
@@ -75,6 +76,7 @@ func newClassTable() *classTable {
 		}
 		t.page[p] = number
 	}
+	copy(t.ascii[:], t.data)
 	return t
 }
 
@@ -84,7 +86,7 @@ func (t *classTable) at(text string, i int) (class, int) {
 		return endText, 0
 	}
 	if b := text[i]; b < utf8.RuneSelf {
-		return t.data[b], 1 // the first page is stored first
+		return t.ascii[b], 1
 	}
 	r, n := utf8.DecodeRuneInString(text[i:])
 	return t.data[int(t.page[r>>8])<<8|int(r&0xff)], n
@@ -92,13 +94,21 @@ func (t *classTable) at(text string, i int) (class, int) {
 
 // run is where the run of code points in set that starts at i ends.
 func (t *classTable) run(text string, i int, set class) int {
-	for {
+	for i < len(text) {
+		if b := text[i]; b < utf8.RuneSelf {
+			if t.ascii[b]&set == 0 {
+				return i
+			}
+			i++
+			continue
+		}
 		c, n := t.at(text, i)
 		if c&set == 0 {
 			return i
 		}
 		i += n
 	}
+	return i
 }
 
 // runAtMost is run, ended after limit code points.

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,24 +14,35 @@ type stage interface {
 	split(pieces []string, text string, first bool) []string
 }
 
-// pretokenize runs text through the stages, each of which cuts the pieces of the one before.
-func pretokenize(stages []stage, text string, first bool) []string {
-	if text == "" {
-		return nil
-	}
-	pieces := []string{text}
-	for i, stage := range stages {
-		if i == 0 {
-			pieces = stage.split(make([]string, 0, len(text)/4+1), text, first)
-			continue
+// words are the pieces of text after all stages, each of which cuts the pieces of the one before.
+func words(stages []stage, text string, first bool) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if text == "" {
+			return
 		}
-		var next []string
-		for j, piece := range pieces {
-			next = stage.split(next, piece, first && j == 0)
+		pieces := []string{text}
+		for i, stage := range stages {
+			scan, ok := isolating(stage)
+			if ok && i == len(stages)-1 { // most text goes this way: no list of its pieces is made
+				for _, piece := range pieces {
+					if !isolate(piece, scan, yield) {
+						return
+					}
+				}
+				return
+			}
+			var next []string
+			for j, piece := range pieces {
+				next = stage.split(next, piece, first && j == 0)
+			}
+			pieces = next
 		}
-		pieces = next
+		for _, piece := range pieces {
+			if !yield(piece) {
+				return
+			}
+		}
 	}
-	return pieces
 }
 
 // behavior says where the matches of a Split go.
@@ -60,8 +72,12 @@ type splitStage struct {
 }
 
 func (s splitStage) split(pieces []string, text string, _ bool) []string {
-	if scan, ok := s.pattern.(scanner); ok && s.behavior == isolated {
-		return isolate(pieces, text, scan)
+	if scan, ok := isolating(s); ok {
+		isolate(text, scan, func(piece string) bool {
+			pieces = append(pieces, piece)
+			return true
+		})
+		return pieces
 	}
 	parts := s.parts(text)
 	switch s.behavior {
@@ -85,8 +101,18 @@ func (s splitStage) split(pieces []string, text string, _ bool) []string {
 	return pieces
 }
 
-// isolate appends the matches of scan and what lies between them.
-func isolate(pieces []string, text string, scan scanner) []string {
+// isolating is the scanner of a stage that isolates what it matches.
+func isolating(s stage) (scanner, bool) {
+	split, ok := s.(splitStage)
+	if !ok || split.behavior != isolated {
+		return nil, false
+	}
+	scan, ok := split.pattern.(scanner)
+	return scan, ok
+}
+
+// isolate yields the matches of scan and what lies between them, until yield returns false.
+func isolate(text string, scan scanner, yield func(string) bool) bool {
 	start := 0
 	for i := 0; i < len(text); {
 		n := scan(text[i:])
@@ -95,17 +121,16 @@ func isolate(pieces []string, text string, scan scanner) []string {
 			i += n
 			continue
 		}
-		if start < i {
-			pieces = append(pieces, text[start:i])
+		if start < i && !yield(text[start:i]) {
+			return false
 		}
-		pieces = append(pieces, text[i:i+n])
+		if !yield(text[i : i+n]) {
+			return false
+		}
 		i += n
 		start = i
 	}
-	if start < len(text) {
-		pieces = append(pieces, text[start:])
-	}
-	return pieces
+	return start == len(text) || yield(text[start:])
 }
 
 // part is a stretch of text that is a match or lies between two.

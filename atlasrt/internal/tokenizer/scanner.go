@@ -78,8 +78,15 @@ func casedScanner(t *classTable, contractions bool, digits int) scanner {
 	}
 	word := func(text string) int {
 		first, skip := t.at(text, 0)
-		if first&(letter|number|newline) != 0 {
+		switch {
+		case first&(number|newline) != 0:
+			return 0
+		case first&letter != 0:
 			skip = 0
+		default:
+			if c, _ := t.at(text, skip); c&(letter|mark) == 0 && first != mark {
+				return 0
+			}
 		}
 		if end := headThenTail(text, skip); end > skip {
 			return end

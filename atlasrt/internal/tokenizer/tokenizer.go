@@ -60,7 +60,7 @@ func (t *Tokenizer) encode(text string, data []Range) []int32 {
 				ids = append(ids, inner.id)
 				continue
 			}
-			for _, word := range pretokenize(t.stages, inner.text, i == 0 && j == 0) {
+			for word := range words(t.stages, inner.text, i == 0 && j == 0) {
 				ids = t.model.encode(&m, ids, word)
 			}
 		}
