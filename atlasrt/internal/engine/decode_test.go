@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// still is a device, stream, model, sampler and recorded step that do nothing, in no time: what is measured with it is
+// the engine alone.
+type still struct {
+	device.Stream
+	next op.Ptr
+}
+
+func (s *still) Alloc(bytes int64) (op.Ptr, error) {
+	s.next += op.Ptr(bytes+63) &^ 63
+	return s.next, nil
+}
+func (s *still) Free(op.Ptr)                                         {}
+func (s *still) CopyIn(op.Ptr, []byte) error                         { return nil }
+func (s *still) CopyOut([]byte, op.Ptr) error                        { return nil }
+func (s *still) Load([]byte) (device.Module, error)                  { return nil, errors.New("no kernels") }
+func (s *still) Memory() (int64, int64)                              { return 0, 0 }
+func (s *still) Close() error                                        { return nil }
+func (s *still) Write(op.Ptr, []byte)                                {}
+func (s *still) Read(to []byte, _ op.Ptr)                            { clear(to) }
+func (s *still) Sync() error                                         { return nil }
+func (s *still) Sample(op.Stream, op.Sample)                         {}
+func (s *still) Forward(op.Stream, *model.Inputs)                    {}
+func (s *still) Replay(device.Stream)                                {}
+func (s *still) Capture(device.Stream, func()) (device.Graph, error) { return s, nil }
+func (s *still) Layout() model.Layout {
+	return model.Layout{KV: make([]model.KV, 0), Vocab: 150_000, MaxContext: 40_960}
+}
+
+type stillDevice struct{ *still }
+
+func (d stillDevice) Stream(int64) (device.Stream, error) { return d.still, nil }
+
+// decoding is an engine whose sequences have all begun to generate; step runs one step and takes its events.
+func decoding(t testing.TB, sequences int, graphs bool) (e *Engine, step func()) {
+	t.Helper()
+	s := &still{}
+	e, err := build(Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, NoGraphs: !graphs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var channels []<-chan Event
+	for i := range sequences {
+		events, err := e.Submit(t.Context(), Request{Prompt: []int32{int32(i), 2, 3}, MaxTokens: 40_000, LogProbs: -1, Sampling: sample.Greedy()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		channels = append(channels, events)
+	}
+	for range 3 {
+		e.step()
+	}
+	step = func() {
+		e.step()
+		for _, events := range channels {
+			<-events
+		}
+	}
+	return e, step
+}
+
+func TestDecodeAllocatesNothing(t *testing.T) {
+	for _, sequences := range []int{1, 7, 64} {
+		for _, graphs := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d sequences, graphs %v", sequences, graphs), func(t *testing.T) {
+				_, step := decoding(t, sequences, graphs)
+				if got := testing.AllocsPerRun(1000, step); got != 0 {
+					t.Errorf("allocations per step: got %v, want 0", got)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkDecode reports the host's time from the tokens of one step to the launch of the next.
+func BenchmarkDecode(b *testing.B) {
+	for _, sequences := range []int{1, 8, 64} {
+		b.Run(fmt.Sprint(sequences), func(b *testing.B) {
+			e, step := decoding(b, sequences, true)
+			for b.Loop() {
+				if e.scheduler.Running() < sequences {
+					b.Fatal("the sequences are at their end")
+				}
+				step()
+			}
+			s := e.Stats()
+			b.ReportMetric(float64(s.DecodeHostNanoseconds)/float64(s.DecodeHostSteps), "ns-to-launch/step")
+		})
+	}
+}
