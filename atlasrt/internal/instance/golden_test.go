@@ -9,6 +9,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
@@ -25,13 +26,13 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int
 	if err != nil {
 		t.Fatal(err)
 	}
-	make, err := family(c.Config())
+	construct, err := family(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	limits := model.Limits{Rows: rows, Activations: op.F32}
 	counter := load.NewCounter(set, load.Stored(c))
-	make(set, counter, limits)
+	construct(set, counter, limits)
 	if err := counter.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +47,24 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := make(set, loader, limits)
+	m := construct(set, loader, limits)
 	if err := loader.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// direct runs a model that was loaded for rows rows.
+func direct(t *testing.T, d device.Device, set bundle.Set, m model.Model, rows, context int) *engine.Direct {
+	t.Helper()
+	e, err := engine.NewDirect(engine.Config{
+		Device: d, Set: set, Model: m, ScratchBytes: 1 << 20, KVType: op.F32, BlockSize: 16, Blocks: context/16 + 1,
+		MaxBatchTokens: rows, MaxContext: context, MaxSequences: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // golden is what HuggingFace transformers computed for a checkpoint.
@@ -96,25 +110,18 @@ func TestFamiliesAgreeWithTransformers(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")
 			d := host.New(0)
-			m := loaded(t, folder, d, oracle.New(op.F32), 7)
-			stream, _ := d.Stream(0)
-			s, err := NewSequence(d, stream, m, int32(len(want.tokens)+len(want.greedy)), 7, op.F32)
+			set := oracle.New(op.F32)
+			m := direct(t, d, set, loaded(t, folder, d, set, 7), 7, len(want.tokens)+len(want.greedy))
+			logits, err := m.Logits(want.tokens, 0, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			logits, err := s.Append(want.tokens)
-			if err != nil {
-				t.Fatal(err)
-			}
-			worst := 0.0
-			for i, v := range logits {
-				worst = max(worst, math.Abs(float64(v-want.logits[i])))
-			}
+			worst := worstDifference(logits, want.logits)
 			t.Logf("max |Δlogit| %.1e over %d logits", worst, len(logits))
 			if !(worst <= 2e-3) {
 				t.Errorf("max |Δlogit| is %v, want at most 2e-3", worst)
 			}
-			greedy, err := s.Greedy(logits, len(want.greedy))
+			greedy, err := m.Greedy(want.tokens, len(want.greedy))
 			if err != nil {
 				t.Fatal(err)
 			}

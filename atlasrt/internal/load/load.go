@@ -21,8 +21,8 @@ const align = 64
 
 func aligned(bytes int64) int64 { return (bytes + align - 1) &^ (align - 1) }
 
-// schemeOf is how a stored type is kept on the device. Types without kernels of their own become bf16.
-func schemeOf(t tensor.Type) op.Scheme {
+// SchemeOf is how a stored type is kept on the device. Types without kernels of their own become bf16.
+func SchemeOf(t tensor.Type) op.Scheme {
 	switch t {
 	case tensor.Q8_0:
 		return op.SchemeQ8_0
@@ -80,7 +80,7 @@ func (c *Counter) Scheme(name string) op.Scheme {
 	if !ok {
 		return op.SchemeBF16
 	}
-	return schemeOf(t)
+	return SchemeOf(t)
 }
 
 // Matrix implements model.Source.
@@ -165,7 +165,7 @@ func (c *Counter) Err() error {
 func (c *Counter) Converted() []string {
 	count := map[tensor.Type]int{}
 	for _, w := range c.Wants {
-		if t, ok := c.types(w.Name); ok && len(w.Shape) > 1 && t != tensor.BF16 && schemeOf(t) == op.SchemeBF16 {
+		if t, ok := c.types(w.Name); ok && len(w.Shape) > 1 && t != tensor.BF16 && SchemeOf(t) == op.SchemeBF16 {
 			count[t]++
 		}
 	}

@@ -102,7 +102,7 @@ func (l *Loader) Scheme(name string) op.Scheme {
 	if !ok {
 		return op.SchemeBF16
 	}
-	return schemeOf(info.Type)
+	return SchemeOf(info.Type)
 }
 
 // Matrix implements model.Source.
@@ -148,7 +148,7 @@ func (l *Loader) stage(name string, scheme op.Scheme, to op.Ptr, bytes int64) er
 	if int64(to-l.staging)+bytes > l.room {
 		panic("BUG: the staging memory is smaller than a matrix")
 	}
-	if t.Type == tensor.BF16 || schemeOf(t.Type) != op.SchemeBF16 {
+	if t.Type == tensor.BF16 || SchemeOf(t.Type) != op.SchemeBF16 {
 		if int64(len(t.Data)) != bytes {
 			return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), bytes)
 		}

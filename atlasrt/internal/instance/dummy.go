@@ -1,0 +1,22 @@
+package instance
+
+import (
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Dummy makes up a checkpoint for a config alone, its matrices stored as matrices.
+func Dummy(t *Target, config *weights.Config, matrices tensor.Type) (weights.Checkpoint, error) {
+	construct, err := family(config)
+	if err != nil {
+		return nil, err
+	}
+	types := func(name string) (tensor.Type, bool) { return tensor.BF16, name != "rope_freqs.weight" }
+	counter := load.NewCounter(t.Set, types)
+	construct(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
+	return dummy.New(config, counter.Wants, dummy.Options{Matrices: matrices})
+}

@@ -1,0 +1,91 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
+)
+
+// Hardware says which kernels to run and how.
+type Hardware struct {
+	Bundles []*bundle.Bundle // what the program was linked with, the best first
+	Name    string           // of one of them; empty: the first that this machine can run
+	Kernels string           // a folder with <hardware>/image.zst that takes the place of the linked images
+	Threads int              // of a CPU; 0: one for each processor
+	Exact   bool             // activations stay in f32 everywhere
+}
+
+// Target is a device with the kernels that run on it.
+type Target struct {
+	Device device.Device
+	Set    bundle.Set
+	Bundle *bundle.Bundle
+}
+
+// Open picks a target and loads its kernels.
+func (h Hardware) Open() (*Target, error) {
+	b, present, err := h.choose()
+	if err != nil {
+		return nil, err
+	}
+	var override fs.FS
+	if h.Kernels != "" {
+		override = os.DirFS(h.Kernels)
+	}
+	if b.Device != "cpu" {
+		return nil, fmt.Errorf("%s: this program has no device called %q", b.Hardware, b.Device)
+	}
+	d, err := cpu.New(h.Threads)
+	if err != nil {
+		return nil, err
+	}
+	if h.Exact {
+		present = append(present, "exact")
+	}
+	set, err := bundle.Load(b, d, present, override)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return &Target{Device: d, Set: set, Bundle: b}, nil
+}
+
+// choose finds the named bundle, or the best that this machine can run, and what the machine has.
+func (h Hardware) choose() (*bundle.Bundle, []string, error) {
+	present := cpu.Features()
+	if h.Name != "" {
+		i := slices.IndexFunc(h.Bundles, func(b *bundle.Bundle) bool { return b.Hardware == h.Name })
+		if i < 0 {
+			return nil, nil, fmt.Errorf("this program has no kernels for %q (it has: %s)", h.Name, h.names())
+		}
+		return h.Bundles[i], present, nil
+	}
+	for _, b := range h.Bundles {
+		if len(b.Missing(present)) == 0 {
+			return b, present, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("this machine can run none of the kernels that this program has: %s", h.names())
+}
+
+func (h Hardware) names() string {
+	var names []string
+	for _, b := range h.Bundles {
+		names = append(names, b.Hardware)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Threads is how many threads run kernels.
+func (t *Target) Threads() int {
+	if d, ok := t.Device.(*cpu.Device); ok {
+		return d.Threads()
+	}
+	return 0
+}

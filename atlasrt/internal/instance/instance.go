@@ -1,0 +1,136 @@
+// Package instance brings a model to life: it opens a checkpoint, picks the kernels for this machine, plans memory before
+// anything is loaded, and starts an engine. Commands differ only in what they do with the result.
+package instance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Sizes bound what an instance serves at a time. Zero means the default, which depends on the model and the memory.
+type Sizes struct {
+	MaxContext     int   // tokens of one sequence
+	MaxSequences   int   // at a time
+	MaxBatchTokens int   // rows of one step
+	BlockSize      int   // tokens of a cache block
+	Memory         int64 // bytes in all
+	KVType         op.DType
+}
+
+// Prepared is a checkpoint that fits its kernels, measured but not loaded.
+type Prepared struct {
+	Target     *Target
+	Checkpoint weights.Checkpoint
+	Counter    *load.Counter
+	Sizes      Sizes
+	Layout     model.Layout
+	Scratch    int64 // bytes that one launch may use
+
+	construct build
+}
+
+// Prepare measures a model on a target. What is missing or does not fit is one error.
+func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
+	construct, err := family(c.Config())
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, load.Stored(c))}
+	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
+	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
+	m := construct(t.Set, p.Counter, p.limits())
+	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants)); err != nil {
+		return nil, err
+	}
+	p.Layout = m.Layout()
+	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))
+	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
+	if p.Sizes.Memory == 0 {
+		free, _ := t.Device.Memory()
+		p.Sizes.Memory = free / 10 * 9
+	}
+	return p, p.measure(m)
+}
+
+// defaultContext bounds the context that is planned for where nobody asks for one.
+const defaultContext = 32768
+
+func fill(field *int, value int) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+func (p *Prepared) limits() model.Limits {
+	return model.Limits{Rows: int32(p.Sizes.MaxBatchTokens), Activations: p.Target.Bundle.Activations}
+}
+
+// measure queues steps of the sizes that a launch's scratch memory depends on, on a stream that runs nothing.
+func (p *Prepared) measure(m model.Model) error {
+	blocks := int32((p.Sizes.MaxContext + p.Sizes.BlockSize - 1) / p.Sizes.BlockSize)
+	var stream load.Measure
+	for rows := int32(1); ; rows = min(2*rows, int32(p.Sizes.MaxBatchTokens)) {
+		seqs := min(rows, int32(p.Sizes.MaxSequences))
+		in := &model.Inputs{
+			Rows: rows, Seqs: seqs, Outputs: seqs, MaxBlocks: blocks, Blocks: blocks * seqs, BlockSize: int32(p.Sizes.BlockSize),
+			KVType: p.Sizes.KVType, Cache: make([]model.Cache, len(p.Layout.KV)),
+		}
+		m.Forward(&stream, in)
+		p.Target.Set.Sample(&stream, op.Sample{Rows: seqs, Vocab: p.Layout.Vocab, Edits: seqs})
+		if rows == int32(p.Sizes.MaxBatchTokens) {
+			break
+		}
+	}
+	p.Scratch = stream.Most
+	return stream.Err
+}
+
+// Need is what memory is planned for.
+func (p *Prepared) Need() engine.Need {
+	return engine.Need{
+		Layout: p.Layout, WeightBytes: p.Counter.Weights, ActivationBytes: p.Counter.Buffers, ScratchBytes: p.Scratch,
+		MemoryBytes: p.Sizes.Memory, KVType: p.Sizes.KVType, BlockSize: p.Sizes.BlockSize,
+		MaxContext: p.Sizes.MaxContext, MaxSequences: p.Sizes.MaxSequences, MaxBatchTokens: p.Sizes.MaxBatchTokens,
+	}
+}
+
+// Loaded is a model with its weights in place.
+type Loaded struct {
+	*Prepared
+	Model  model.Model
+	loader *load.Loader
+}
+
+// Load places the weights. progress, which may be nil, is told the bytes placed so far.
+func (p *Prepared) Load(progress func(bytes int64)) (*Loaded, error) {
+	stream, err := p.Target.Device.Stream(packScratch)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	loader, err := load.NewLoader(p.Checkpoint, p.Target.Device, stream, p.Target.Set, p.Counter, progress)
+	if err != nil {
+		return nil, fmt.Errorf("loading: %w", err)
+	}
+	m := p.construct(p.Target.Set, loader, p.limits())
+	if err := loader.Finish(); err != nil {
+		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
+	}
+	return &Loaded{Prepared: p, Model: m, loader: loader}, nil
+}
+
+// packScratch is the scratch memory of the stream that packs weights.
+const packScratch = 64 << 20
+
+// Close gives the weights' memory back.
+func (l *Loaded) Close() error { return l.loader.Close() }
+
+// Stream makes a stream that any step of this model fits.
+func (p *Prepared) Stream() (device.Stream, error) { return p.Target.Device.Stream(p.Scratch) }

@@ -1,0 +1,39 @@
+package instance
+
+import (
+	"log/slog"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+)
+
+// EngineOptions are what a user may switch about an engine, beside sizes.
+type EngineOptions struct {
+	MaxWaiting, MaxWaitingTokens int
+	ChunkTokens                  int
+	NoPrefixSharing, NoGraphs    bool
+	Log                          *slog.Logger
+}
+
+// Start gives the loaded model an engine, with the cache that the plan has room for.
+func (l *Loaded) Start(o EngineOptions) (*engine.Engine, error) {
+	memory, err := engine.Plan(l.Need())
+	if err != nil {
+		return nil, err
+	}
+	return engine.New(engine.Config{
+		Device: l.Target.Device, Set: l.Target.Set, Model: l.Model, ScratchBytes: l.Scratch,
+		KVType: l.Sizes.KVType, BlockSize: l.Sizes.BlockSize, Blocks: memory.Blocks,
+		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxSequences: l.Sizes.MaxSequences, MaxContext: l.Sizes.MaxContext,
+		MaxWaiting: o.MaxWaiting, MaxWaitingTokens: o.MaxWaitingTokens, ChunkTokens: o.ChunkTokens,
+		NoPrefixSharing: o.NoPrefixSharing, NoGraphs: o.NoGraphs, Log: o.Log,
+	})
+}
+
+// Direct runs single sequences of up to context tokens through the model, for comparing it with references.
+func (l *Loaded) Direct(context int) (*engine.Direct, error) {
+	return engine.NewDirect(engine.Config{
+		Device: l.Target.Device, Set: l.Target.Set, Model: l.Model, ScratchBytes: l.Scratch,
+		KVType: l.Sizes.KVType, BlockSize: l.Sizes.BlockSize, Blocks: context/l.Sizes.BlockSize + 1,
+		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxContext: context, MaxSequences: 1,
+	})
+}
