@@ -1,21 +1,12 @@
 package emit
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/contract"
-	"github.com/atlas-inference/atlas/templates"
 )
-
-// HeaderFile is where the C header of the contract lies.
-const HeaderFile = "generated/include/atlas_op.h"
-
-// parsed are the code templates; they are part of the program, so a bad one is a bug.
-var parsed = template.Must(template.ParseFS(templates.Files, "*.tmpl"))
 
 // Header writes the C header of the contract.
 func Header(c *contract.Contract) ([]byte, error) {
@@ -74,11 +65,7 @@ func Header(c *contract.Contract) ([]byte, error) {
 		}
 		data.Structs = append(data.Structs, out)
 	}
-	var b bytes.Buffer
-	if err := parsed.ExecuteTemplate(&b, "atlas_op.h.tmpl", data); err != nil {
-		return nil, fmt.Errorf("write the C header: %w", err)
-	}
-	return b.Bytes(), nil
+	return execute("atlas_op.h.tmpl", data)
 }
 
 // cElements are the C types of the tag grammar's element types. On its own bf16 is bits: only CUDA has a type for it.

@@ -1,0 +1,269 @@
+package emit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/contract"
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/plan"
+)
+
+// setData is what the template of a set reads.
+type setData struct {
+	Mark, Package, Hardware string
+	From                    []string // manifests
+	Type, Model             string   // of the set
+	Switches                []switchData
+	Points                  []EntryPoint
+	Arguments               []string // operations that some launch takes with scratch memory
+	Methods                 []methodData
+	Launchers               []launcherData
+	Layouts                 []layoutData
+	Schemes                 string // that have kernels
+
+	contract *contract.Contract
+	pkg      *Package
+}
+
+// switchData is a feature or option that some branch asks for.
+type switchData struct {
+	Name  string
+	Has   string // Go expression that tells whether it is on
+	CPU   []string
+	Index int
+}
+
+// methodData is an operation of a set.
+type methodData struct {
+	Type, Op, From string
+	Plain          *caseData // where the operation has no weight
+	Weight         string    // else the name of its field
+	Cases          []caseData
+}
+
+type caseData struct {
+	Schemes  string // op.SchemeBF16, op.SchemeQ8_0
+	Branches []branchData
+}
+
+// branchData is one branch; the last has no condition.
+type branchData struct{ Condition, Launcher string }
+
+// launcherData is a kernel's method: its launches in order.
+type launcherData struct {
+	Name, Op, From, Scratch string
+	Launches                []launchData
+}
+
+type launchData struct {
+	Index   int // of the entry point
+	Grid    string
+	NonZero string // condition under which there is a block at all; empty where there always is
+}
+
+type layoutData struct{ Scheme, Name, From, Bytes string }
+
+func newSetData(c *contract.Contract, p *Package) *setData {
+	h := p.Hardware
+	d := &setData{Mark: Mark, Package: p.Name, Hardware: h.Name, Type: "Set", Points: p.Entries, contract: c, pkg: p}
+	for _, t := range h.Targets {
+		if t.Model == plan.Base {
+			d.From = append(d.From, t.Manifest.Path)
+		}
+	}
+	for _, e := range h.Entries {
+		for _, name := range e.Conditions() {
+			if !slices.ContainsFunc(d.Switches, func(s switchData) bool { return s.Name == name }) {
+				d.Switches = append(d.Switches, d.feature(name))
+			}
+		}
+		if e.Scratch != nil && !slices.Contains(d.Arguments, e.Op.Name) {
+			d.Arguments = append(d.Arguments, e.Op.Name)
+		}
+	}
+	slices.SortFunc(d.Switches, func(a, b switchData) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(d.Arguments)
+	var schemes []string
+	for _, l := range h.Layouts {
+		d.Layouts = append(d.Layouts, layoutData{"op." + l.Scheme.Name, l.Name, l.At("").String(), l.Size.Go()})
+		schemes = append(schemes, plan.SchemeName(l.Scheme))
+	}
+	d.Schemes = strings.Join(schemes, ", ")
+	d.fill(h.Sets[0])
+	return d
+}
+
+// model is the data of a model's set, which embeds the base set.
+func (d *setData) model(s *plan.Set) *setData {
+	of := *d
+	of.Model, of.Type = s.Model, "Set"+camel(plan.Identifier(s.Model))
+	of.From, of.Methods, of.Launchers = nil, nil, nil
+	for _, t := range d.pkg.Hardware.Targets {
+		if t.Model == s.Model {
+			of.From = append(of.From, t.Manifest.Path)
+		}
+	}
+	of.fill(s)
+	return &of
+}
+
+// feature tells what to look for where a condition asks for a feature or option.
+func (d *setData) feature(name string) switchData {
+	s := switchData{Name: name}
+	if f, ok := d.pkg.Hardware.Features[name]; ok {
+		s.CPU = f.CPU
+		for i, cpu := range f.CPU {
+			if i > 0 {
+				s.Has += " && "
+			}
+			s.Has += "has(" + strconv.Quote(cpu) + ")"
+		}
+		return s
+	}
+	s.Has = "has(" + strconv.Quote(name) + ")"
+	return s
+}
+
+// fill adds the methods of a set, and those kernels that no set before it launches.
+func (d *setData) fill(s *plan.Set) {
+	for _, dispatch := range s.Ops {
+		m := methodData{Type: d.Type, Op: dispatch.Op.Name}
+		if weight := dispatch.Op.Weight(); weight != nil {
+			m.Weight = weight.Name
+		}
+		var positions []diag.Pos
+		for _, c := range dispatch.Cases {
+			var data caseData
+			for i, scheme := range c.Schemes {
+				if i > 0 {
+					data.Schemes += ", "
+				}
+				data.Schemes += "op." + scheme.Name
+			}
+			for i, e := range c.Branches {
+				b := branchData{Launcher: launcher(e)}
+				if i < len(c.Branches)-1 {
+					b.Condition = Condition(e)
+				}
+				data.Branches = append(data.Branches, b)
+				positions = append(positions, e.At(""))
+				if e.Model == s.Model && !slices.ContainsFunc(d.Launchers, func(l launcherData) bool { return l.Name == launcher(e) }) {
+					d.Launchers = append(d.Launchers, d.launcher(e))
+				}
+			}
+			if dispatch.Op.Weight() == nil {
+				m.Plain = &data
+			} else {
+				m.Cases = append(m.Cases, data)
+			}
+		}
+		m.From = places(positions)
+		d.Methods = append(d.Methods, m)
+	}
+}
+
+// Condition is the Go condition under which an entry serves: its features, then its own.
+func Condition(e *plan.Entry) string {
+	var parts []string
+	for _, need := range e.Needs {
+		parts = append(parts, "s.has."+need)
+	}
+	if e.When != nil {
+		when := e.When.Go()
+		if len(parts) > 0 && strings.Contains(when, "||") {
+			when = "(" + when + ")"
+		}
+		parts = append(parts, when)
+	}
+	return strings.Join(parts, " && ")
+}
+
+// places names positions, those of one file together: "a.toml:1, 9; b.toml:4".
+func places(positions []diag.Pos) string {
+	var b strings.Builder
+	seen := map[diag.Pos]bool{}
+	file := ""
+	for _, p := range positions {
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		switch {
+		case p.File == file:
+			fmt.Fprintf(&b, ", %d", p.Line)
+		case file != "":
+			fmt.Fprintf(&b, ";\n// %s", p)
+		default:
+			b.WriteString(p.String())
+		}
+		file = p.File
+	}
+	return b.String()
+}
+
+func (d *setData) launcher(e *plan.Entry) launcherData {
+	l := launcherData{Name: launcher(e), Op: e.Op.Name, From: e.At("").String()}
+	if e.Order != "" {
+		l.From += ", order " + e.Order
+	}
+	if e.Scratch != nil {
+		l.Scratch = e.Scratch.Go()
+	}
+	for _, launch := range e.Launches {
+		dims := [3]string{"1", "1", "1"}
+		var nonZero []string
+		for i, g := range launch.Grid {
+			dims[i] = g.GridGo()
+			if _, constant := g.Constant(); !constant {
+				nonZero = append(nonZero, "g."+string("XYZ"[i])+" != 0")
+			}
+		}
+		l.Launches = append(l.Launches, launchData{
+			Index:   slices.IndexFunc(d.Points, func(p EntryPoint) bool { return p.Name == launch.Entry }),
+			Grid:    fmt.Sprintf("op.Grid{X: %s, Y: %s, Z: %s}", dims[0], dims[1], dims[2]),
+			NonZero: strings.Join(nonZero, " && "),
+		})
+	}
+	return l
+}
+
+// launcher is the name of an entry's method.
+func launcher(e *plan.Entry) string { return "launch" + camel(e.ID) }
+
+// camel turns linear_q8_0 into LinearQ8_0; the underscore stays before a digit, so that different names stay different.
+func camel(name string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(name, "_") {
+		if part == "" || part[0] >= '0' && part[0] <= '9' {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			b.WriteString(part)
+			continue
+		}
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return b.String()
+}
+
+// bundleData is what the template of a bundle reads.
+type bundleData struct {
+	*setData
+	Device, Activations, Contract, Sources string
+	Needs, Features                        []string
+}
+
+func newBundleData(d *setData, p *Package) bundleData {
+	h := p.Hardware
+	b := bundleData{setData: d, Device: h.Device, Activations: "op." + strings.ToUpper(h.Activations),
+		Contract: p.Contract, Sources: p.Sources, Needs: h.Needs}
+	for _, s := range d.Switches {
+		b.Features = append(b.Features, s.CPU...)
+	}
+	slices.Sort(b.Features)
+	b.Features = slices.Compact(b.Features)
+	return b
+}

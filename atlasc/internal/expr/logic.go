@@ -1,0 +1,223 @@
+package expr
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"math"
+)
+
+// Truth is what is known of a condition.
+type Truth int
+
+// Truths.
+const (
+	Unknown Truth = iota
+	False
+	True
+)
+
+// not is the truth of a negation.
+func (t Truth) not() Truth {
+	switch t {
+	case True:
+		return False
+	case False:
+		return True
+	}
+	return Unknown
+}
+
+// Truth says what is known of the condition where the weight's scheme is this.
+func (e *Expr) Truth(scheme int64) Truth { return e.truth(e.tree, scheme) }
+
+func (e *Expr) truth(x ast.Expr, scheme int64) Truth {
+	if v := e.info.Types[x].Value; v != nil && v.Kind() == constant.Bool {
+		if constant.BoolVal(v) {
+			return True
+		}
+		return False
+	}
+	switch x := x.(type) {
+	case *ast.ParenExpr:
+		return e.truth(x.X, scheme)
+	case *ast.UnaryExpr:
+		return e.truth(x.X, scheme).not()
+	case *ast.BinaryExpr:
+		switch x.Op {
+		case token.LAND, token.LOR:
+			a, b := e.truth(x.X, scheme), e.truth(x.Y, scheme)
+			dominant := False
+			if x.Op == token.LOR {
+				dominant = True
+			}
+			switch {
+			case a == dominant || b == dominant:
+				return dominant
+			case a == Unknown || b == Unknown:
+				return Unknown
+			}
+			return dominant.not()
+		case token.EQL, token.NEQ:
+			other, ok := e.schemeComparison(x)
+			switch {
+			case !ok:
+				return Unknown
+			case (other == scheme) == (x.Op == token.EQL):
+				return True
+			}
+			return False
+		}
+	}
+	return Unknown
+}
+
+// schemeComparison is the number of the scheme that a comparison compares the weight's with.
+func (e *Expr) schemeComparison(x *ast.BinaryExpr) (int64, bool) {
+	field, other := x.X, x.Y
+	if e.info.Types[field].Value != nil {
+		field, other = other, field
+	}
+	v := e.info.Types[other].Value
+	if f, _, ok := e.field(field); !ok || f.Type != "Scheme" || v == nil {
+		return 0, false
+	}
+	return constant.Int64Val(v)
+}
+
+// Schemes lists the schemes that the condition compares the weight's with.
+func (e *Expr) Schemes() []int64 {
+	var found []int64
+	ast.Inspect(e.tree, func(n ast.Node) bool {
+		if x, ok := n.(*ast.BinaryExpr); ok && (x.Op == token.EQL || x.Op == token.NEQ) {
+			if scheme, ok := e.schemeComparison(x); ok {
+				found = append(found, scheme)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// Cover is a conjunction in a form that can be compared with others: ranges of integer expressions, and terms that are
+// only known to be equal or not.
+type Cover struct {
+	ranges map[string]span
+	terms  map[string]bool
+}
+
+type span struct{ low, high int64 }
+
+// NewCover is the conjunction of conditions (nil ones hold always) and of switches that must be on.
+func NewCover(switches []string, conditions ...*Expr) Cover {
+	c := Cover{map[string]span{}, map[string]bool{}}
+	for _, name := range switches {
+		c.terms[name] = true
+	}
+	for _, e := range conditions {
+		if e != nil {
+			c.add(e, e.tree)
+		}
+	}
+	return c
+}
+
+func (c Cover) add(e *Expr, x ast.Expr) {
+	x = ast.Unparen(x)
+	if v := e.info.Types[x].Value; v != nil && v.Kind() == constant.Bool && constant.BoolVal(v) {
+		return
+	}
+	b, ok := x.(*ast.BinaryExpr)
+	if ok && b.Op == token.LAND {
+		c.add(e, b.X)
+		c.add(e, b.Y)
+		return
+	}
+	if ok {
+		if of, s, ok := e.span(b); ok {
+			if known, again := c.ranges[of]; again {
+				s = span{max(s.low, known.low), min(s.high, known.high)}
+			}
+			c.ranges[of] = s
+			return
+		}
+	}
+	c.terms[types.ExprString(x)] = true
+}
+
+// span reads a comparison of an integer expression with a constant.
+func (e *Expr) span(b *ast.BinaryExpr) (of string, s span, ok bool) {
+	x, op, y := b.X, b.Op, b.Y
+	if e.info.Types[x].Value != nil {
+		x, op, y = y, mirrored(op), x
+	}
+	v := e.info.Types[y].Value
+	if v == nil || v.Kind() != constant.Int || e.info.Types[x].Value != nil {
+		return "", span{}, false
+	}
+	n, exact := constant.Int64Val(v)
+	if !exact || n == math.MinInt64 || n == math.MaxInt64 {
+		return "", span{}, false
+	}
+	s = span{math.MinInt64, math.MaxInt64}
+	switch op {
+	case token.LSS:
+		s.high = n - 1
+	case token.LEQ:
+		s.high = n
+	case token.GTR:
+		s.low = n + 1
+	case token.GEQ:
+		s.low = n
+	case token.EQL:
+		s = span{n, n}
+	default:
+		return "", span{}, false
+	}
+	return types.ExprString(ast.Unparen(x)), s, true
+}
+
+// mirrored is the comparison with its sides exchanged.
+func mirrored(op token.Token) token.Token {
+	switch op {
+	case token.LSS:
+		return token.GTR
+	case token.LEQ:
+		return token.GEQ
+	case token.GTR:
+		return token.LSS
+	case token.GEQ:
+		return token.LEQ
+	}
+	return op
+}
+
+// Covers tells whether c holds wherever d does, as far as the two can be compared.
+func (c Cover) Covers(d Cover) bool {
+	for term := range c.terms {
+		if !d.terms[term] {
+			return false
+		}
+	}
+	for of, s := range c.ranges {
+		inner, ok := d.ranges[of]
+		if !ok || inner.low < s.low || inner.high > s.high {
+			return false
+		}
+	}
+	return true
+}
+
+// Empty tells whether no value satisfies the conjunction's ranges.
+func (c Cover) Empty() bool {
+	for _, s := range c.ranges {
+		if s.low > s.high {
+			return true
+		}
+	}
+	return false
+}
+
+// Always tells whether the conjunction demands nothing.
+func (c Cover) Always() bool { return len(c.terms) == 0 && len(c.ranges) == 0 }

@@ -1,0 +1,165 @@
+// Package manifest reads kernels.toml files: which kernel serves which operation, and when.
+//
+// It checks form only: known keys, types, what must be there. Every value remembers its file and line. What names and
+// expressions mean is package plan's business.
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/targets/strict"
+)
+
+// Manifest is one file.
+type Manifest struct {
+	Path    string   // from the repository's root, with slashes
+	Include []string `toml:"include"` // files relative to this one; their entries come after
+	Scheme  string   `toml:"scheme"`  // that entries of operations with a weight serve
+	Layouts []Layout `toml:"layout"`
+	Kernels []Kernel `toml:"kernel"`
+	lines   *strict.Lines
+}
+
+// At is the position of a top-level key.
+func (m *Manifest) At(key string) diag.Pos { return diag.Pos{File: m.Path, Line: m.lines.At(key)} }
+
+// Layout is how a hardware's kernels keep the weights of one scheme.
+type Layout struct {
+	Name   string `toml:"name"`
+	Scheme string `toml:"scheme"`
+	Bytes  string `toml:"bytes"` // expression over Rows and Cols
+	place
+}
+
+// Kernel is one entry: a body, when it serves its operation, and how it is launched.
+type Kernel struct {
+	Op      string         `toml:"op"`
+	Name    string         `toml:"name"`
+	Body    string         `toml:"body"`
+	Inst    string         `toml:"inst"`
+	When    string         `toml:"when"`
+	Needs   []string       `toml:"needs"`
+	Grid    []string       `toml:"grid"`
+	Scratch string         `toml:"scratch"`
+	Const   map[string]any `toml:"const"`
+	Order   string         `toml:"order"`
+	Replace bool           `toml:"replace"`
+	Launch  []Launch       `toml:"launch"`
+	place
+}
+
+// Launch is one of several launches of an entry.
+type Launch struct {
+	Inst string   `toml:"inst"`
+	Grid []string `toml:"grid"`
+	place
+}
+
+// Launches are the entry's launches in order; one where it has no list of them.
+func (k *Kernel) Launches() []Launch {
+	if len(k.Launch) > 0 {
+		return k.Launch
+	}
+	return []Launch{{k.Inst, k.Grid, k.place}}
+}
+
+// place is where a table stands.
+type place struct {
+	manifest *Manifest
+	table    string
+}
+
+// At is the position of a key of the table; of the table itself for "".
+func (p place) At(key string) diag.Pos {
+	if key == "" {
+		return p.manifest.At(p.table)
+	}
+	return p.manifest.At(p.table + "." + key)
+}
+
+// File is the path of the manifest that holds the table.
+func (p place) File() string { return p.manifest.Path }
+
+// Read reads a manifest's text. Findings go to diags; what could be read is returned all the same.
+func Read(path, text string, diags *diag.List) *Manifest {
+	m := &Manifest{Path: path}
+	lines, problems := strict.Decode(text, m)
+	m.lines = lines
+	for _, p := range problems {
+		hint := ""
+		if p.Unknown != "" {
+			hint = diag.Suggest(p.Unknown, p.Known)
+		}
+		diags.Add(diag.Pos{File: path, Line: p.Line}, hint, "%s", p.Msg)
+	}
+	for i := range m.Layouts {
+		l := &m.Layouts[i]
+		l.place = place{m, fmt.Sprintf("layout[%d]", i)}
+		required(diags, l.place, "name", l.Name)
+		required(diags, l.place, "bytes", l.Bytes)
+	}
+	for i := range m.Kernels {
+		k := &m.Kernels[i]
+		k.place = place{m, fmt.Sprintf("kernel[%d]", i)}
+		for j := range k.Launch {
+			k.Launch[j].place = place{m, fmt.Sprintf("kernel[%d].launch[%d]", i, j)}
+		}
+		k.check(diags)
+	}
+	return m
+}
+
+func required(diags *diag.List, p place, key, value string) {
+	if strings.TrimSpace(value) == "" {
+		diags.Add(p.At(key), "add it", "key %q is missing or empty", key)
+	}
+}
+
+var (
+	kernelName   = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+	constantName = regexp.MustCompile(`^k[A-Z][A-Za-z0-9]*$`)
+	constantText = regexp.MustCompile(`^[A-Za-z0-9_ .*-]+$`)
+	instance     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_:<>, ]*$`)
+)
+
+func (k *Kernel) check(diags *diag.List) {
+	required(diags, k.place, "op", k.Op)
+	required(diags, k.place, "body", k.Body)
+	if !kernelName.MatchString(k.Name) || len(k.Name) > 64 {
+		diags.Add(k.At("name"), "write small letters and digits with single underscores, 64 at most", "kernel name %q does not make a C identifier", k.Name)
+	}
+	if len(k.Launch) > 0 && (k.Inst != "" || k.Grid != nil) {
+		diags.Add(k.Launch[0].At(""), "move them into a launch", "kernel %s has launches, and inst or grid of its own besides", k.Name)
+	}
+	for _, l := range k.Launches() {
+		if !instance.MatchString(l.Inst) {
+			diags.Add(l.At("inst"), "name a function of the body", "inst %q does not name a function", l.Inst)
+		}
+		if len(l.Grid) < 1 || len(l.Grid) > 3 {
+			diags.Add(l.At("grid"), "write one to three expressions", "grid has %d expressions", len(l.Grid))
+		}
+	}
+	for name, value := range k.Const {
+		if !constantName.MatchString(name) {
+			diags.Add(k.At("const."+name), "write kTile", "constant name %q is not of the form kCamel", name)
+		}
+		switch v := value.(type) {
+		case int64:
+		case string:
+			if !constantText.MatchString(v) {
+				diags.Add(k.At("const."+name), "write a type or a name", "constant %s has a text that does not fit a #define: %q", name, v)
+			}
+		default:
+			diags.Add(k.At("const."+name), "write an integer or a string", "constant %s is neither an integer nor a string", name)
+		}
+	}
+	for i, need := range k.Needs {
+		if slices.Contains(k.Needs[:i], need) {
+			diags.Add(k.At("needs"), "remove one", "feature %s is needed twice", need)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/contract"
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/expr"
+)
+
+// Base is the model folder of the kernels that serve any model.
+const Base = "base"
+
+// SchemeName is what manifests call a scheme: SchemeQ8_0 is q8_0.
+func SchemeName(k contract.Constant) string {
+	return strings.ToLower(strings.TrimPrefix(k.Name, "Scheme"))
+}
+
+func (b *builder) schemeName(value int64) string {
+	for _, k := range b.contract.ConstantsOf("Scheme") {
+		if k.Value == value {
+			return SchemeName(k)
+		}
+	}
+	return "unknown"
+}
+
+// sets makes the base set and one per model that has manifests.
+func (b *builder) sets() {
+	h := b.hardware
+	entries := map[string][]*Entry{}
+	models := []string{Base}
+	for _, t := range h.Targets {
+		if !slices.Contains(models, t.Model) {
+			models = append(models, t.Model)
+		}
+		for _, e := range t.Entries {
+			if !slices.Contains(entries[t.Model], e) {
+				entries[t.Model] = append(entries[t.Model], e)
+			}
+		}
+	}
+	slices.Sort(models[1:])
+	for _, e := range entries[Base] {
+		if e.Replace {
+			b.diags.Add(e.At("replace"), "remove it", "kernel %s of the base set has nothing to replace", e.Name)
+		}
+	}
+	base := b.set(Base, entries[Base])
+	h.Sets = append(h.Sets, base)
+	for _, model := range models[1:] {
+		set := b.set(model, b.merge(model, entries[model], entries[Base]))
+		set.Ops = slices.DeleteFunc(set.Ops, func(d Dispatch) bool {
+			of := base.Dispatch(d.Op.Name)
+			return of != nil && slices.EqualFunc(d.Cases, of.Cases, func(x, y Case) bool {
+				return slices.Equal(x.Schemes, y.Schemes) && slices.Equal(x.Branches, y.Branches)
+			})
+		})
+		h.Sets = append(h.Sets, set)
+	}
+	for _, s := range h.Sets {
+		for _, d := range s.Ops {
+			for _, c := range d.Cases {
+				for _, e := range c.Branches {
+					if !slices.Contains(h.Entries, e) {
+						h.Entries = append(h.Entries, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// merge puts a model's entries before those of the base set, or in the place of the ones they replace.
+func (b *builder) merge(model string, own, base []*Entry) []*Entry {
+	merged := slices.Clone(base)
+	var first []*Entry
+	for _, e := range own {
+		if slices.Contains(base, e) {
+			continue // both include it
+		}
+		if !e.Replace {
+			first = append(first, e)
+			continue
+		}
+		i := slices.IndexFunc(merged, func(of *Entry) bool { return of.Name == e.Name })
+		if i < 0 {
+			names := make([]string, len(base))
+			for i, e := range base {
+				names[i] = e.Name
+			}
+			b.diags.Add(e.At("name"), diag.Suggest(e.Name, names), "model %s replaces kernel %s, which the base set of %s does not have", model, e.Name, b.hardware.Name)
+			continue
+		}
+		merged[i] = e
+	}
+	return append(first, merged...)
+}
+
+// set makes the dispatch table of a list of entries.
+func (b *builder) set(model string, entries []*Entry) *Set {
+	s := &Set{Model: model}
+	useful := map[*Entry]bool{}
+	for _, op := range b.contract.Ops {
+		var candidates []*Entry
+		for _, e := range entries {
+			if e.Op == op {
+				candidates = append(candidates, e)
+			}
+		}
+		if !op.Required && len(candidates) == 0 {
+			continue
+		}
+		d := Dispatch{Op: op}
+		if op.Weight() == nil {
+			d.Cases = []Case{{Branches: b.branches(model, op, candidates, nil, useful)}}
+		} else {
+			for _, l := range b.hardware.Layouts {
+				branches := b.branches(model, op, candidates, &l.Scheme, useful)
+				i := slices.IndexFunc(d.Cases, func(c Case) bool { return slices.Equal(c.Branches, branches) })
+				if i < 0 {
+					d.Cases = append(d.Cases, Case{Branches: branches})
+					i = len(d.Cases) - 1
+				}
+				d.Cases[i].Schemes = append(d.Cases[i].Schemes, l.Scheme)
+			}
+		}
+		s.Ops = append(s.Ops, d)
+	}
+	b.unreachable(model, entries, useful)
+	return s
+}
+
+// branches picks the entries that serve an operation for one scheme (nil where it has no weight), up to the first that
+// always does.
+func (b *builder) branches(model string, op *contract.Struct, candidates []*Entry, scheme *contract.Constant, useful map[*Entry]bool) []*Entry {
+	var branches []*Entry
+	what := "operation " + op.Name
+	for _, e := range candidates {
+		always, value := e.Unconditional(), int64(0)
+		if scheme != nil {
+			value = scheme.Value
+		}
+		if scheme != nil && e.Schemes != nil && !slices.Contains(e.Schemes, value) {
+			continue
+		}
+		if e.When != nil {
+			switch e.When.Truth(value) {
+			case expr.False:
+				continue
+			case expr.True:
+				always = len(e.Needs) == 0
+			}
+		}
+		if e.cover.Empty() || slices.ContainsFunc(branches, func(before *Entry) bool { return before.cover.Covers(e.cover) }) {
+			continue
+		}
+		useful[e] = true
+		branches = append(branches, e)
+		if always || e.cover.Always() {
+			return branches
+		}
+	}
+	if scheme != nil {
+		what += " with weight scheme " + SchemeName(*scheme)
+	}
+	if len(branches) == 0 {
+		b.diags.Add(b.home(scheme), "add a [[kernel]] with op = \""+op.Name+"\"", "hardware %s has no kernel for %s", b.hardware.Name, what)
+		return nil
+	}
+	last := branches[len(branches)-1]
+	if (model == Base || last.Model == model) && !last.broken {
+		b.diags.Add(last.At(""), "add an entry without when and needs after it", "the last kernel of %s for %s, %s, has a condition", b.hardware.Name, what, last.Name)
+	}
+	return branches
+}
+
+// home is where a missing kernel belongs: the manifest of its scheme, else the first of the hardware.
+func (b *builder) home(scheme *contract.Constant) diag.Pos {
+	for _, l := range b.hardware.Layouts {
+		if scheme != nil && l.Scheme == *scheme {
+			return l.At("")
+		}
+	}
+	for _, t := range b.hardware.Targets {
+		if t.Model == Base {
+			return diag.Pos{File: t.Manifest.Path, Line: 1}
+		}
+	}
+	return diag.Pos{File: "targets/" + b.hardware.File, Line: 1}
+}
+
+// unreachable reports entries of a set's own manifests that no call can reach, and comparisons that are always the same.
+func (b *builder) unreachable(model string, entries []*Entry, useful map[*Entry]bool) {
+	for i, e := range entries {
+		if e.Model != model {
+			continue
+		}
+		if e.When != nil && e.Schemes != nil {
+			for _, s := range e.When.Schemes() {
+				if !slices.Contains(e.Schemes, s) {
+					b.diags.Add(e.At("when"), "remove the comparison", "kernel %s is not for weight scheme %s, which its condition mentions", e.Name, b.schemeName(s))
+				}
+			}
+		}
+		if useful[e] {
+			continue
+		}
+		if e.cover.Empty() || b.never(e) {
+			b.diags.Add(e.At("when"), "remove the entry or correct its condition", "the condition of kernel %s never holds", e.Name)
+			continue
+		}
+		for _, before := range entries[:i] {
+			if before.Op == e.Op && useful[before] && (before.Unconditional() || before.cover.Covers(e.cover)) {
+				b.diags.Add(e.At(""), "remove it or move it up", "kernel %s is never reached: %s at %s serves all that it would", e.Name, before.Name, before.At(""))
+				break
+			}
+		}
+	}
+}
+
+// never tells whether an entry's condition is false for every scheme that it may serve.
+func (b *builder) never(e *Entry) bool {
+	if e.When == nil {
+		return false
+	}
+	if e.Op.Weight() == nil {
+		return e.When.Truth(0) == expr.False
+	}
+	return !slices.ContainsFunc(b.hardware.Layouts, func(l Layout) bool {
+		serves := e.Schemes == nil || slices.Contains(e.Schemes, l.Scheme.Value)
+		return serves && e.When.Truth(l.Scheme.Value) != expr.False
+	})
+}

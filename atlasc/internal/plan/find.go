@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/manifest"
+	"github.com/atlas-inference/atlas/targets"
+)
+
+// Kernels is the folder of manifests and kernel bodies.
+const Kernels = "kernels"
+
+// find reads the manifests and gives each to its hardware.
+func (m *maker) find(hardware []*targets.Hardware) ([]*Hardware, error) {
+	names, err := fs.Glob(m.tree, Kernels+"/*/*/*/kernels.toml")
+	if err != nil {
+		return nil, fmt.Errorf("list manifests: %w", err)
+	}
+	slices.Sort(names)
+	known := make([]string, len(hardware))
+	for i, h := range hardware {
+		known[i] = h.Name
+	}
+	var found []*Hardware
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		if parts[1] == "lib" {
+			continue
+		}
+		i := slices.Index(known, parts[1])
+		if i < 0 {
+			m.diags.Add(diag.Pos{File: name, Line: 1}, diag.Suggest(parts[1], known), "there is no hardware %q in targets/hardware", parts[1])
+			continue
+		}
+		read := m.read(name)
+		if read == nil {
+			continue
+		}
+		if len(found) == 0 || found[len(found)-1].Name != parts[1] {
+			found = append(found, &Hardware{Hardware: hardware[i]})
+		}
+		h := found[len(found)-1]
+		h.Targets = append(h.Targets, Target{Model: parts[2], Quant: parts[3], Manifest: read})
+	}
+	return found, nil
+}
+
+// read reads a manifest once.
+func (m *maker) read(name string) *manifest.Manifest {
+	if read, ok := m.manifests[name]; ok {
+		return read
+	}
+	text, err := fs.ReadFile(m.tree, name)
+	if err != nil {
+		m.diags.Add(diag.Pos{File: name}, "", "cannot read it: %v", err)
+		m.manifests[name] = nil
+		return nil
+	}
+	m.manifests[name] = manifest.Read(name, string(text), &m.diags)
+	return m.manifests[name]
+}
+
+// visit is a manifest that a target consists of, and the scheme that its entries serve: its own, else that of the
+// manifest that includes it.
+type visit struct {
+	manifest *manifest.Manifest
+	scheme   string
+}
+
+// visits lists a target's manifest and those it includes, in the order of their entries.
+func (m *maker) visits(t Target) []visit {
+	if s := t.Manifest.Scheme; s != "" && s != t.Quant {
+		m.diags.Add(t.Manifest.At("scheme"), "move the file or change the scheme", "scheme %q in folder %q", s, t.Quant)
+	}
+	var all []visit
+	var follow func(read *manifest.Manifest, scheme string, chain []string)
+	follow = func(read *manifest.Manifest, scheme string, chain []string) {
+		if read.Scheme != "" {
+			scheme = read.Scheme
+		}
+		if slices.ContainsFunc(all, func(v visit) bool { return v.manifest == read }) {
+			return
+		}
+		all = append(all, visit{read, scheme})
+		chain = append(chain, read.Path)
+		for _, include := range read.Include {
+			name := path.Join(path.Dir(read.Path), include)
+			switch {
+			case slices.Contains(chain, name):
+				m.diags.Add(read.At("include"), "remove one include", "manifests include each other: %s", strings.Join(append(chain, name), " → "))
+			case !strings.HasPrefix(name, Kernels+"/") || !fs.ValidPath(name):
+				m.diags.Add(read.At("include"), "include files under kernels/", "include %q leads out of kernels", include)
+			default:
+				if _, err := fs.Stat(m.tree, name); errors.Is(err, fs.ErrNotExist) {
+					m.diags.Add(read.At("include"), "paths are relative to the manifest", "include %q: there is no file %s", include, name)
+				} else if included := m.read(name); included != nil {
+					follow(included, scheme, slices.Clone(chain))
+				}
+			}
+		}
+	}
+	follow(t.Manifest, "", nil)
+	return all
+}

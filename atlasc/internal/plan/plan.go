@@ -1,0 +1,139 @@
+// Package plan turns manifests into dispatch tables: for every operation of every hardware, which kernel serves it when.
+//
+// It reads files but writes none. It reports everything that is wrong at once; a plan that comes with findings is
+// incomplete and must not be emitted.
+package plan
+
+import (
+	"io/fs"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/contract"
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/expr"
+	"github.com/atlas-inference/atlas/atlasc/internal/manifest"
+	"github.com/atlas-inference/atlas/targets"
+)
+
+// Plan is what the whole tree asks for.
+type Plan struct {
+	Contract *contract.Contract
+	Hardware []*Hardware
+}
+
+// Find returns a hardware by name; nil where the plan has none.
+func (p *Plan) Find(name string) *Hardware {
+	i := slices.IndexFunc(p.Hardware, func(h *Hardware) bool { return h.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return p.Hardware[i]
+}
+
+// Hardware is the kernels of one kind of processor.
+type Hardware struct {
+	*targets.Hardware
+	Targets []Target
+	Entries []*Entry // every kernel that some set uses, in the order of their names' first use
+	Layouts []Layout // by the number of their scheme
+	Sets    []*Set   // the base set, then those of models
+}
+
+// Target is one manifest in its place, kernels/<hardware>/<model>/<quant>/kernels.toml.
+type Target struct {
+	Model, Quant string
+	Manifest     *manifest.Manifest
+	Entries      []*Entry // its own and those it includes
+}
+
+// Layout is the packed size of a scheme's matrices.
+type Layout struct {
+	*manifest.Layout
+	Scheme contract.Constant
+	Size   *expr.Expr
+}
+
+// Set is a dispatch table over all operations. A model's set holds only operations that differ from the base set's.
+type Set struct {
+	Model string // "base" for the base set
+	Ops   []Dispatch
+}
+
+// Dispatch returns the set's table of one operation; nil where it has none.
+func (s *Set) Dispatch(op string) *Dispatch {
+	i := slices.IndexFunc(s.Ops, func(d Dispatch) bool { return d.Op.Name == op })
+	if i < 0 {
+		return nil
+	}
+	return &s.Ops[i]
+}
+
+// Dispatch tells which kernel serves an operation: one case per group of weight schemes that are served alike, or a
+// single case without schemes where the operation has no weight.
+type Dispatch struct {
+	Op    *contract.Struct
+	Cases []Case
+}
+
+// Case is a list of entries of which the first whose condition holds is launched. The last has none.
+type Case struct {
+	Schemes  []contract.Constant
+	Branches []*Entry
+}
+
+// Entry is a kernel of a manifest with its expressions checked.
+type Entry struct {
+	*manifest.Kernel
+	ID       string // stem of its C identifiers and of its unit's file; the name, but for entries that replace another
+	Op       *contract.Struct
+	Model    string     // whose manifest named it; "base" for the base set
+	Schemes  []int64    // that it serves; nil means all of the hardware's
+	When     *expr.Expr // nil means always
+	Scratch  *expr.Expr // bytes; nil means none
+	Launches []Launch
+	cover    expr.Cover
+	broken   bool // an expression is wrong, so that nothing follows from the others
+}
+
+// Unconditional tells whether the entry serves every call that reaches it.
+func (e *Entry) Unconditional() bool { return e.When == nil && len(e.Needs) == 0 && !e.broken }
+
+// Conditions lists the features and options that the entry's branch asks for.
+func (e *Entry) Conditions() []string {
+	switches := slices.Clone(e.Needs)
+	if e.When != nil {
+		switches = append(switches, e.When.Switches()...)
+	}
+	slices.Sort(switches)
+	return slices.Compact(switches)
+}
+
+// Launch is one launch of an entry: the C entry point that atlasc defines, the function of the body that it calls, and
+// how many blocks there are in each direction.
+type Launch struct {
+	Entry string
+	Inst  string
+	Grid  []*expr.Expr
+}
+
+// Make reads every manifest under kernels/ in tree and plans all hardware that has one.
+func Make(tree fs.FS, c *contract.Contract, hardware []*targets.Hardware) (*Plan, error) {
+	m := maker{tree: tree, contract: c, manifests: map[string]*manifest.Manifest{}}
+	found, err := m.find(hardware)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Contract: c}
+	for _, h := range found {
+		p.Hardware = append(p.Hardware, m.hardware(h))
+	}
+	return p, m.diags.Err()
+}
+
+// maker collects findings while it plans.
+type maker struct {
+	tree      fs.FS
+	contract  *contract.Contract
+	manifests map[string]*manifest.Manifest // by path; nil where one cannot be read
+	diags     diag.List
+}

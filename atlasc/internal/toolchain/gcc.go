@@ -1,0 +1,74 @@
+package toolchain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/source"
+)
+
+// gcc compiles C for the CPUs of this machine's family into a shared library.
+type gcc struct {
+	root    string
+	command string
+}
+
+// gccFlags: bits must not depend on the compiler's choice of contractions, so bodies write fma themselves; square roots
+// vectorise only where errno and traps do not matter.
+var gccFlags = []string{
+	"-std=gnu2x", "-Wall", "-Wextra", "-Werror", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
+	"-fPIC", "-fvisibility=hidden", "-pthread",
+}
+
+var gccLinkFlags = []string{"-shared", "-pthread", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,--no-undefined"}
+
+func (g *gcc) Flags() []string { return slices.Concat(gccFlags, gccLinkFlags) }
+
+func (g *gcc) Version(ctx context.Context) (string, error) {
+	out, err := g.run(ctx, "--version")
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", &ErrMissing{Tool: g.command, Install: "apt-get install gcc"}
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", g.command, err)
+	}
+	first, _, _ := strings.Cut(out, "\n")
+	return first, nil
+}
+
+func (g *gcc) Compile(ctx context.Context, u Unit, object string) error {
+	args := slices.Concat(gccFlags, u.Flags)
+	for _, folder := range source.Folders {
+		args = append(args, "-I"+folder)
+	}
+	out, err := g.run(ctx, append(args, "-c", "-o", object, u.Source)...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		return &Failure{u, out}
+	}
+	return err
+}
+
+func (g *gcc) Link(ctx context.Context, objects []string, image string) error {
+	args := slices.Concat(gccLinkFlags, []string{"-o", image}, objects, []string{"-lm"})
+	if out, err := g.run(ctx, args...); err != nil {
+		return fmt.Errorf("link: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// run returns what the command prints, standard error included.
+func (g *gcc) run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, g.command, args...)
+	cmd.Dir = g.root
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return strings.TrimRight(out.String(), "\n"), err
+}
