@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// small is SmolLM2-135M: 30 layers of 3 heads of 64.
+func small() Need {
+	n := Need{
+		Layout:      model.Layout{Vocab: 49152, MaxContext: 8192},
+		WeightBytes: 200 << 20, ActivationBytes: 10 << 20, ScratchBytes: 1 << 20, MemoryBytes: 1 << 30,
+		KVType: op.BF16, BlockSize: 16, MaxContext: 2048, MaxSequences: 8, MaxBatchTokens: 512,
+	}
+	for range 30 {
+		n.Layout.KV = append(n.Layout.KV, model.KV{Heads: 3, HeadDim: 64})
+	}
+	return n
+}
+
+func TestPlan(t *testing.T) {
+	const blockBytes = 30 * 2 * 3 * 64 * 16 * 2
+	cases := []struct {
+		name   string
+		change func(*Need)
+		blocks int // -1: as many as the memory holds
+	}{
+		{"every sequence at full length", func(n *Need) {}, 8 * 128},
+		{"as much as there is", func(n *Need) { n.MemoryBytes = 300 << 20 }, -1},
+		{"length that fills no block", func(n *Need) { n.MaxContext, n.MaxSequences = 17, 1 }, 2},
+		{"no layer keeps anything", func(n *Need) { n.Layout.KV = nil }, 8 * 128},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			n := small()
+			test.change(&n)
+			m, err := Plan(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := m.Weights + m.Activations + m.Scratch + m.Inputs + m.Logits + m.Cache
+			if sum != m.Total || m.Total > n.MemoryBytes || m.Cache != int64(m.Blocks)*m.BlockBytes || m.Tokens != m.Blocks*n.BlockSize {
+				t.Errorf("the sums do not hold: %+v", m)
+			}
+			if len(n.Layout.KV) > 0 && m.BlockBytes != blockBytes {
+				t.Errorf("bytes of a block: got %d, want %d", m.BlockBytes, blockBytes)
+			}
+			if test.blocks >= 0 && m.Blocks != test.blocks {
+				t.Errorf("blocks: got %d, want %d", m.Blocks, test.blocks)
+			}
+			if test.blocks < 0 && n.MemoryBytes-m.Total >= m.BlockBytes {
+				t.Errorf("%d bytes are left, a block takes %d", n.MemoryBytes-m.Total, m.BlockBytes)
+			}
+		})
+	}
+}
+
+// Each way that the error names must make the plan fit, and one step less must not.
+func TestPlanSaysWhatToChange(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(*Need)
+		ways   string
+	}{
+		{"context too long", func(n *Need) { n.MaxContext, n.MemoryBytes = 8192, 300<<20 }, "--max-context --kv-type --memory"},
+		{"too many sequences", func(n *Need) { n.MaxSequences, n.MemoryBytes = 512, 280<<20 }, "--max-sequences --memory"},
+		{"f32 cache", func(n *Need) { n.KVType, n.MaxContext, n.MemoryBytes = op.F32, 4096, 360<<20 }, "--max-context --kv-type --memory"},
+		{"not even the weights", func(n *Need) { n.MemoryBytes = 100 << 20 }, "--memory"},
+	}
+	flag := regexp.MustCompile(`(--[a-z-]+) ([a-z0-9_]+?)(MiB)?[,)]`)
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			n := small()
+			test.change(&n)
+			_, err := Plan(n)
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			named := map[string]bool{}
+			for _, way := range flag.FindAllStringSubmatch(strings.ReplaceAll(err.Error(), ", or", ","), -1) {
+				value, _ := strconv.Atoi(way[2])
+				named[way[1]] = true
+				set := func(value int) error {
+					c := n
+					switch way[1] {
+					case "--max-context":
+						c.MaxContext = value
+					case "--max-sequences":
+						c.MaxSequences = value
+					case "--memory":
+						c.MemoryBytes = int64(value) << 20
+					case "--kv-type":
+						c.KVType = map[string]op.DType{"bf16": op.BF16, "f8_e4m3": op.F8E4M3}[way[2]]
+					default:
+						t.Fatalf("%q names %s", err, way[1])
+					}
+					_, err := Plan(c)
+					return err
+				}
+				if again := set(value); again != nil {
+					t.Errorf("%s: as %q says: %v", way[0], err, again)
+				}
+				further := map[string]int{"--max-context": 1, "--max-sequences": 1, "--memory": -1}[way[1]]
+				if further != 0 && set(value+further) == nil {
+					t.Errorf("%s: not the least change", way[0])
+				}
+			}
+			for _, want := range strings.Fields(test.ways) {
+				if !named[want] {
+					t.Errorf("%q does not name %s", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestPlanRefusesSizes(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(*Need)
+		want   string
+	}{
+		{"longer than the model", func(n *Need) { n.MaxContext = 9000 }, "--max-context is 9000 (set it to 1 … 8192)"},
+		{"no sequences", func(n *Need) { n.MaxSequences = 0 }, "--max-sequences is 0"},
+		{"more sequences than rows", func(n *Need) { n.MaxSequences = 513 }, "--max-sequences is 513 (set it to 1 … 512)"},
+		{"block size", func(n *Need) { n.BlockSize = 0 }, "--block-size is 0"},
+		{"batch", func(n *Need) { n.MaxBatchTokens = math.MaxInt }, "--max-batch-tokens is"},
+		{"cache of integers", func(n *Need) { n.KVType = op.I32 }, "--kv-type"},
+		{"unknown type", func(n *Need) { n.KVType = 99 }, "--kv-type"},
+		{"layer without heads", func(n *Need) { n.Layout.KV[3].Heads = 0 }, "layer 3 keeps 0 heads"},
+		{"vocabulary", func(n *Need) { n.Layout.Vocab = 0 }, "a vocabulary of 0 tokens"},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			n := small()
+			test.change(&n)
+			if _, err := Plan(n); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// What is planned is what is taken, to the byte; and where memory ends the engine says so and gives back what it took.
+func TestEngineTakesWhatIsPlanned(t *testing.T) {
+	n := small()
+	n.WeightBytes, n.ActivationBytes, n.MemoryBytes = 0, 0, 60<<20
+	m, err := Plan(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &tapeDevice{Device: host.New(m.Total)}
+	c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32)}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
+		Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences}
+	e, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free, _ := d.Memory(); free != 0 {
+		t.Errorf("%d of %d planned bytes are not taken", free, m.Total)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	c.Blocks++
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "for logits") {
+		t.Errorf("one block more: got %v, want an error about memory for logits", err)
+	}
+	if free, total := d.Memory(); free != total {
+		t.Errorf("after a failed start %d bytes are not given back", total-free)
+	}
+}
+
+func TestShapesOverlapNowhere(t *testing.T) {
+	s := shape{rows: 33, seqs: 5, outputs: 7, samples: 5, maxBlocks: 9, edits: 3}
+	at := s.layout()
+	arrays := []struct {
+		name         string
+		start, words int
+	}{
+		{"seed", at.seed, 10}, {"tokens", at.tokens, 33}, {"positions", at.positions, 33}, {"slots", at.slots, 33},
+		{"starts", at.starts, 6}, {"lengths", at.lengths, 5}, {"tables", at.tables, 45}, {"index", at.index, 7},
+		{"temperature", at.temperature, 5}, {"topP", at.topP, 5}, {"minP", at.minP, 5}, {"topK", at.topK, 5}, {"position", at.position, 5},
+		{"editStarts", at.editStarts, 6}, {"editToken", at.editToken, 3}, {"editBias", at.editBias, 3}, {"editFactor", at.editFactor, 3}, {"editOffset", at.editOffset, 3},
+	}
+	end := 0
+	for _, a := range arrays {
+		if a.start < end || a.start%16 != 0 {
+			t.Errorf("%s starts at word %d, want a multiple of 16 from %d on", a.name, a.start, end)
+		}
+		end = a.start + a.words
+	}
+	if at.words < end {
+		t.Errorf("%d words in all, want at least %d", at.words, end)
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	cases := []struct{ rows, limit, want int }{{1, 64, 1}, {3, 64, 4}, {5, 64, 8}, {9, 64, 16}, {17, 64, 24}, {63, 64, 64}, {5, 6, 6}, {11, 13, 13}}
+	for _, test := range cases {
+		if got := bucketRows(test.rows, test.limit); got != test.want {
+			t.Errorf("bucketRows(%d, %d): got %d, want %d", test.rows, test.limit, got, test.want)
+		}
+	}
+	for n := 1; n < 100; n++ {
+		if got := bucketBlocks(n, 99); got < n || got > 99 {
+			t.Errorf("bucketBlocks(%d, 99): got %d", n, got)
+		}
+	}
+}
