@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/toolchain"
+	"github.com/atlas-inference/atlas/targets"
+)
+
+type doctorCommand struct{}
+
+func (doctorCommand) Run(env *environment) error {
+	root, err := findRoot(env.root)
+	if err != nil {
+		return err
+	}
+	hardware, err := targets.Hardwares(os.DirFS(root + "/targets"))
+	if err != nil {
+		return findings(err)
+	}
+	var first error
+	for _, name := range toolchain.Names {
+		compiler, err := toolchain.Find(name, root, env.gcc)
+		if err != nil {
+			return err
+		}
+		version, err := compiler.Version(env.ctx)
+		var absent *toolchain.ErrMissing
+		switch {
+		case errors.As(err, &absent):
+			version = "missing (" + absent.Install + ")"
+			first = errors.Join(first, err)
+		case err != nil:
+			return err
+		}
+		fmt.Fprintf(env.stdout, "%s: %s\n  serves %s\n", name, version, strings.Join(served(hardware, name), ", "))
+	}
+	return first
+}
+
+// served lists the hardware that a toolchain compiles for.
+func served(hardware []*targets.Hardware, toolchain string) []string {
+	var names []string
+	for _, h := range hardware {
+		if h.Toolchain == toolchain {
+			names = append(names, h.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

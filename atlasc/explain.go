@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/emit"
+	"github.com/atlas-inference/atlas/atlasc/internal/plan"
+)
+
+type explainCommand struct {
+	Target string `arg:"" help:"Hardware, or hardware/model."`
+	Op     string `arg:"" help:"Operation of package op."`
+}
+
+func (c *explainCommand) Run(env *environment) error {
+	p, err := load(env.root)
+	if err != nil {
+		return err
+	}
+	pkg, set, err := p.target(c.Target)
+	if err != nil {
+		return err
+	}
+	dispatch := set.Dispatch(c.Op)
+	if dispatch == nil {
+		dispatch = pkg.Hardware.Sets[0].Dispatch(c.Op) // a model's set has only what differs
+	}
+	if dispatch == nil {
+		return usageError{fmt.Errorf("there is no operation %q (%s)", c.Op, diag.Suggest(c.Op, p.plan.Contract.Names()))}
+	}
+	for _, cs := range dispatch.Cases {
+		names := make([]string, len(cs.Schemes))
+		for i, k := range cs.Schemes {
+			names[i] = plan.SchemeName(k)
+		}
+		if len(names) > 0 {
+			fmt.Fprintf(env.stdout, "%s %s\n", c.Op, strings.Join(names, ", "))
+		} else {
+			fmt.Fprintln(env.stdout, c.Op)
+		}
+		for i, e := range cs.Branches {
+			explain(env.stdout, e, i == len(cs.Branches)-1)
+		}
+	}
+	return nil
+}
+
+// explain prints one branch: its condition, its kernel, and where both come from.
+func explain(w io.Writer, e *plan.Entry, last bool) {
+	var conditions []string
+	for _, need := range e.Needs {
+		conditions = append(conditions, need)
+	}
+	if e.When != nil {
+		conditions = append(conditions, e.When.Text)
+	}
+	condition := strings.Join(conditions, " && ")
+	if last {
+		condition = "otherwise"
+	}
+	fmt.Fprintf(w, "  %s: %s\n", condition, e.Name)
+	fmt.Fprintf(w, "    %s\n", e.At(""))
+	for _, l := range e.Launches {
+		grid := make([]string, len(l.Grid))
+		for i, g := range l.Grid {
+			grid[i] = g.Text
+		}
+		fmt.Fprintf(w, "    %s from %s, grid [%s]\n", l.Inst, e.Body, strings.Join(grid, ", "))
+	}
+	if e.Scratch != nil {
+		fmt.Fprintf(w, "    scratch %s bytes\n", e.Scratch.Text)
+	}
+	if e.Order != "" {
+		fmt.Fprintf(w, "    order %s\n", e.Order)
+	}
+}
+
+// target finds the package and set of "hardware" or "hardware/model".
+func (p *project) target(name string) (*emit.Package, *plan.Set, error) {
+	hardware, model, _ := strings.Cut(name, "/")
+	var known []string
+	for _, pkg := range p.out.Packages {
+		known = append(known, pkg.Hardware.Name)
+		if pkg.Hardware.Name != hardware {
+			continue
+		}
+		var models []string
+		for _, s := range pkg.Hardware.Sets {
+			models = append(models, s.Model)
+			if s.Model == model || model == "" {
+				return pkg, s, nil
+			}
+		}
+		return nil, nil, usageError{fmt.Errorf("hardware %s has no kernels of its own for model %q (%s)", hardware, model, diag.Suggest(model, models))}
+	}
+	return nil, nil, usageError{fmt.Errorf("there are no kernels for hardware %q (%s)", hardware, diag.Suggest(hardware, known))}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/inspect"
+)
+
+type inspectCommand struct {
+	Target string `arg:"" help:"Hardware."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// imageReport is what inspect prints as JSON.
+type imageReport struct {
+	Hardware string         `json:"hardware"`
+	State    state          `json:"state"`
+	Packed   int            `json:"packed_bytes"`
+	Image    int64          `json:"image_bytes"`
+	Machine  string         `json:"machine"`
+	Kernels  []kernelReport `json:"kernels"`
+}
+
+type kernelReport struct {
+	Entry     string `json:"entry"`
+	Op        string `json:"op"`
+	Manifest  string `json:"manifest"`
+	Code      int64  `json:"code_bytes"`
+	Arguments int64  `json:"argument_bytes"`
+}
+
+func (c *inspectCommand) Run(env *environment) error {
+	p, err := load(env.root)
+	if err != nil {
+		return err
+	}
+	pkg, _, err := p.target(c.Target)
+	if err != nil {
+		return err
+	}
+	packed, err := os.ReadFile(filepath.Join(p.root, pkg.Image()))
+	if err != nil {
+		return fmt.Errorf("the kernels of %s are not built (run atlasc build --hw %[1]s)", pkg.Hardware.Name)
+	}
+	image, err := unpack(packed)
+	if err != nil {
+		return fmt.Errorf("%s: %w", pkg.Image(), err)
+	}
+	r, err := inspect.Image(image)
+	if err != nil {
+		return fmt.Errorf("%s: %w", pkg.Image(), err)
+	}
+	out := imageReport{Hardware: pkg.Hardware.Name, State: p.state(pkg), Packed: len(packed), Image: r.Bytes, Machine: r.Machine}
+	for _, e := range pkg.Entries {
+		f, _ := r.Function(e.Name) // a stale image may lack it: no code
+		out.Kernels = append(out.Kernels, kernelReport{e.Name, e.Entry.Op.Name, e.Entry.At("").String(), f.Code, e.Argument})
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(env.stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(out)
+	}
+	fmt.Fprintf(env.stdout, "%s: %s, %s, %d kB, packed %d kB\n", out.Hardware, out.State, out.Machine, out.Image>>10, out.Packed>>10)
+	t := table(env, "entry point", "operation", "code bytes", "argument bytes", "manifest")
+	for _, k := range out.Kernels {
+		t.row(k.Entry, k.Op, strconv.FormatInt(k.Code, 10), strconv.FormatInt(k.Arguments, 10), k.Manifest)
+	}
+	return t.render()
+}
+
+// imageLimit bounds what an image may grow to when it is unpacked.
+const imageLimit = 512 << 20
+
+// unpack drops the first line and decompresses the rest.
+func unpack(packed []byte) ([]byte, error) {
+	_, frame, ok := bytes.Cut(packed, []byte("\n"))
+	if !ok {
+		return nil, fmt.Errorf("no kernel image (run atlasc build)")
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(imageLimit), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return z.DecodeAll(frame, nil)
+}

@@ -1,0 +1,143 @@
+// Command atlasc compiles kernels: it reads manifests, compiles what they name, and writes the Go code that launches it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/toolchain"
+)
+
+// Exit codes.
+const (
+	exitOK        = 0
+	exitFindings  = 1
+	exitUsage     = 2
+	exitNoCompile = 3
+)
+
+const description = `Compiles kernels for Atlas: manifests in, images and typed launch code out.
+
+Exit codes: 0 done; 1 findings in the sources, or differences; 2 wrong usage; 3 a compiler is missing.`
+
+type commands struct {
+	Root  string `help:"Source tree, or a folder inside it." default:"." type:"path" placeholder:"DIR"`
+	GCC   string `name:"gcc" help:"C compiler." default:"gcc" env:"ATLASC_GCC" placeholder:"CMD"`
+	Cache string `help:"Folder of compiled kernels (default: in the user's cache folder)." env:"ATLASC_CACHE" type:"path" placeholder:"DIR"`
+
+	Build   buildCommand   `cmd:"" help:"Generate code and compile what has changed."`
+	Check   checkCommand   `cmd:"" help:"Fail if generated code differs from what build would write. Needs no compiler."`
+	List    listCommand    `cmd:"" help:"List targets and the state of their images."`
+	Explain explainCommand `cmd:"" help:"Show which kernel serves an operation, and which line of a manifest says so."`
+	Inspect inspectCommand `cmd:"" help:"Show what an image holds."`
+	Doctor  doctorCommand  `cmd:"" help:"Show which compilers are here and what they serve."`
+	Test    testCommand    `cmd:"" help:"Compare kernels with the reference on this machine (runs bin/atlasrt)."`
+	Bench   benchCommand   `cmd:"" help:"Measure kernels on this machine (runs bin/atlasrt)."`
+	Watch   watchCommand   `cmd:"" help:"Build whenever a source is saved."`
+}
+
+// environment is what commands need from outside.
+type environment struct {
+	ctx            context.Context
+	stdout, stderr io.Writer
+	terminal       bool // stderr is one, so progress is welcome
+	root           string
+	gcc            string
+	cache          string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	var c commands
+	exited := false
+	parser, err := kong.New(&c, kong.Name("atlasc"), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.UsageOnError(), kong.Exit(func(n int) { exited, code = true, n }))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited {
+		return code
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "atlasc: %v\n", err)
+		return exitUsage
+	}
+	env := &environment{ctx: ctx, stdout: stdout, stderr: stderr, root: c.Root, gcc: c.GCC, cache: c.Cache}
+	if f, ok := stderr.(*os.File); ok {
+		info, err := f.Stat()
+		env.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return report(stderr, parsed.Run(env))
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+// exitError is the exit code of a program that atlasc ran, which has said why.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// report prints an error and returns the exit code that it stands for.
+func report(stderr io.Writer, err error) int {
+	var (
+		list  diag.List
+		usage usageError
+		exit  exitError
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &list):
+		fmt.Fprintln(stderr, err)
+		return exitFindings
+	}
+	fmt.Fprintf(stderr, "atlasc: %v\n", err)
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case toolchain.IsMissing(err):
+		return exitNoCompile
+	}
+	return exitFindings
+}
+
+// builder makes a Builder for a project.
+func (env *environment) builder(p *project) (*toolchain.Builder, error) {
+	dir := env.cache
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("find the user's cache folder (pass --cache): %w", err)
+		}
+		dir = filepath.Join(user, "atlasc")
+	}
+	return &toolchain.Builder{Root: p.root, CacheDir: dir, Parallel: runtime.NumCPU(), Sources: p.sources()}, nil
+}
+
+// compiler finds the compiler of a hardware.
+func (env *environment) compiler(p *project, name string) (toolchain.Compiler, error) {
+	return toolchain.Find(name, p.root, env.gcc)
+}
