@@ -1,0 +1,110 @@
+package optest
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Case is one call of an op. Everything about it follows from its sizes, its name and a seed.
+type Case struct {
+	Op   string
+	Name string
+
+	args    reflect.Value        // the op's struct: sizes and switches are set, addresses are not
+	given   map[string]bool      // optional fields that are not zero; a weight's "W.Scale" is one
+	values  map[string][]byte    // contents of buffers that are not just random
+	numbers map[string][]float64 // the same, to be rounded to the buffer's type
+	alias   map[string]string    // fields that have the address of another one
+	ids     []int32              // MoE: the expert of each pick
+}
+
+// call is any op's struct.
+type call interface {
+	op.Embedding | op.RMSNorm | op.Linear | op.SwiGLU | op.Logits |
+		op.RotaryAngles | op.RotaryCache | op.PagedAttention |
+		op.Route | op.ExpertUp | op.ExpertDown | op.Sample |
+		op.Pack | op.Unpack | op.Copy | op.Fill | op.Convert
+}
+
+// of makes a case of the op whose struct args is.
+func of[T call](name string, args T) *Case {
+	v := reflect.New(reflect.TypeFor[T]()).Elem()
+	v.Set(reflect.ValueOf(args))
+	return &Case{
+		Op: v.Type().Name(), Name: name, args: v,
+		given: map[string]bool{}, values: map[string][]byte{}, numbers: map[string][]float64{}, alias: map[string]string{},
+	}
+}
+
+// with gives optional fields; empty names are skipped.
+func (c *Case) with(names ...string) *Case {
+	for _, name := range names {
+		if name != "" {
+			c.given[name] = true
+		}
+	}
+	return c
+}
+
+// number is what buffers are made of.
+type number interface {
+	int32 | int64 | uint32 | float32
+}
+
+// set gives the contents of a buffer.
+func set[T number](c *Case, name string, values []T) {
+	data, err := binary.Append(nil, binary.LittleEndian, values)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	c.values[name] = data
+}
+
+// get reads the contents of a buffer.
+func get[T number](data []byte) []T {
+	var zero T
+	values := make([]T, len(data)/binary.Size(zero))
+	if _, err := binary.Decode(data, binary.LittleEndian, values); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return values
+}
+
+// clone copies a case so that its sizes and contents can be changed.
+func (c *Case) clone() *Case {
+	d := *c
+	d.args = reflect.New(c.args.Type()).Elem()
+	d.args.Set(c.args)
+	d.values = maps.Clone(c.values)
+	return &d
+}
+
+// weight is the case's matrix, if its op has one.
+func (c *Case) weight() (op.Weight, bool) {
+	v := c.args.FieldByName("W")
+	if !v.IsValid() {
+		return op.Weight{}, false
+	}
+	w, ok := v.Interface().(op.Weight)
+	return w, ok
+}
+
+// random is the generator of the case: the same for the same seed, whichever other cases run.
+func (c *Case) random(seed uint64) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(c.Op + " " + c.Name))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// matrix is a weight to be filled.
+func matrix(scheme op.Scheme, rows, cols int) op.Weight { return experts(scheme, 1, rows, cols) }
+
+// experts is a stack of them.
+func experts(scheme op.Scheme, count, rows, cols int) op.Weight {
+	return op.Weight{Scheme: scheme, Rows: int32(rows), Cols: int32(cols), Count: int32(count)}
+}

@@ -1,0 +1,62 @@
+package optest
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// cases are all that is compared with the oracle, op by op.
+func cases(o Options) []*Case {
+	var list []*Case
+	for _, group := range [][]*Case{
+		packingCases(o), bufferCases(), embeddingCases(), normCases(), linearCases(o), gateCases(), logitsCases(o),
+		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), expertCases(o), sampleCases(o),
+	} {
+		list = append(list, group...)
+	}
+	return list
+}
+
+// batches are those whose rows must not depend on each other.
+func batches(o Options) []*Case {
+	const rows = 300
+	name := func(what string) string { return "rows alone and together, " + what }
+	list := []*Case{
+		of(name("576 columns"), op.RMSNorm{Rows: rows, Cols: 576, Eps: 1e-5}),
+		of(name("1000 columns, residual"), op.RMSNorm{Rows: rows, Cols: 1000, Eps: 1e-5}).with("Residual"),
+		of(name("97 columns"), op.SwiGLU{Rows: rows, Cols: 97}),
+		of(name("1536 columns"), op.SwiGLU{Rows: rows, Cols: 1536}),
+	}
+	for i, h := range headShapes[:5] {
+		x := op.RotaryCache{
+			Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), Pairs: int32(h.dim / 2), BlockSize: 16,
+			Pairing: op.Pairing(i % 2), KVType: kvTypes[i%2], Eps: 1e-6,
+		}
+		list = append(list, rotary(name(h.String()), x, rows).with("QNorm", "KNorm"))
+	}
+	for _, scheme := range schemes {
+		for i, s := range []shape{{97, 96}, {144, 576}, {64, 1536}} {
+			if o.Short && i > 0 {
+				break
+			}
+			what := name(fmt.Sprintf("%s %s", scheme, s))
+			index := make([]int32, rows)
+			for r := range index {
+				index[r] = int32(r)
+			}
+			logits := of(what, op.Logits{W: matrix(scheme, s.rows, s.cols), Rows: rows, InRows: rows})
+			set(logits, "Index", index)
+			list = append(list, logits,
+				of(what, op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: rows, OutPitch: int32(s.rows + 5*i)}).with("Bias"))
+		}
+		ids, few := picks(rows, 8, 2, 0), picks(rows, 8, 2, 1)
+		what := name(fmt.Sprintf("%s 8×32×96 top 2", scheme))
+		list = append(list,
+			of(what, op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(ids),
+			of(what, op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(ids),
+			of(what+", few experts", op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(few),
+			of(what+", few experts", op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(few))
+	}
+	return list
+}

@@ -1,0 +1,181 @@
+package optest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// sequence is one sequence of a ragged batch: its last rows of length tokens.
+type sequence struct{ rows, length int }
+
+// nowhere is a block id in table entries that no kernel may use.
+const nowhere = math.MaxInt32 - 1000
+
+// attention makes a case of a ragged batch, with padding rows behind it. x gives heads, sizes and types.
+func attention(name string, x op.PagedAttention, batch []sequence, padding int) *Case {
+	rng := rand.New(rand.NewPCG(uint64(len(name)), uint64(len(batch))))
+	size := int(x.BlockSize)
+	starts, lengths := []int32{0}, []int32{}
+	blocks, rows := 0, 0
+	for _, s := range batch {
+		rows += s.rows
+		starts, lengths = append(starts, int32(rows)), append(lengths, int32(s.length))
+		n := (s.length + size - 1) / size
+		blocks += n
+		x.MaxBlocks = max(x.MaxBlocks, int32(n+1))
+	}
+	free := rng.Perm(blocks + 3) // three blocks belong to nobody
+	x.Rows, x.Seqs, x.Blocks = int32(rows+padding), int32(len(batch)), int32(len(free))
+	x.QPitch = max(x.QPitch, x.Heads*x.HeadDim)
+	x.Scale = float32(1 / math.Sqrt(float64(x.HeadDim)))
+	tables := make([]int32, 0, len(batch)*int(x.MaxBlocks))
+	for _, s := range batch {
+		for b := range int(x.MaxBlocks) {
+			if b*size < s.length {
+				tables, free = append(tables, int32(free[0])), free[1:]
+			} else {
+				tables = append(tables, nowhere)
+			}
+		}
+	}
+	c := of(name, x)
+	set(c, "Starts", starts)
+	set(c, "Lengths", lengths)
+	set(c, "Tables", tables)
+	return c
+}
+
+// heads is an attention's shape.
+type heads struct{ query, key, dim int }
+
+func (h heads) String() string { return fmt.Sprintf("%d/%d×%d", h.query, h.key, h.dim) }
+
+// headShapes cover groups of 1, 3, 4 and 8 query heads per key head.
+var headShapes = []heads{{1, 1, 64}, {9, 3, 64}, {4, 4, 32}, {4, 1, 48}, {8, 2, 128}, {16, 2, 128}, {8, 1, 256}}
+
+func (h heads) attention(kv op.DType, blockSize, window int) op.PagedAttention {
+	return op.PagedAttention{
+		Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), KVType: kv, BlockSize: int32(blockSize), Window: int32(window),
+	}
+}
+
+var kvTypes = []op.DType{op.F32, op.BF16}
+
+func attentionCases(o Options) []*Case {
+	var list []*Case
+	mixed := []sequence{{37, 37}, {1, 100}, {0, 0}, {1, 1}, {3, 64}, {1, 257}}
+	edges := []sequence{{1, 15}, {1, 16}, {1, 17}, {16, 16}, {17, 17}, {15, 31}, {2, 33}}
+	for i, h := range headShapes {
+		for _, kv := range kvTypes {
+			if o.Short && i > 3 {
+				continue
+			}
+			x := h.attention(kv, 16, 0)
+			list = append(list, attention(fmt.Sprintf("mixed %s %s", h, kv), x, mixed, 3))
+			list = append(list, attention(fmt.Sprintf("one row %s %s", h, kv), x, []sequence{{1, 130}}, 0))
+			x.QPitch = int32(h.query+2*h.key) * x.HeadDim
+			list = append(list, attention(fmt.Sprintf("block edges, pitch %s %s", h, kv), x, edges, 0))
+		}
+	}
+	for _, kv := range kvTypes {
+		h := heads{6, 2, 64}
+		for _, window := range []int{1, 8, 16, 33, 1000} {
+			list = append(list, attention(fmt.Sprintf("window %d %s", window, kv), h.attention(kv, 16, window), mixed, 0))
+		}
+		for _, size := range []int{8, 32, 64, 256} {
+			list = append(list, attention(fmt.Sprintf("blocks of %d %s", size, kv), h.attention(kv, size, 0), []sequence{{2, size - 1}, {1, size}, {3, size + 1}, {1, 2*size + 1}}, 1))
+		}
+		many := make([]sequence, 64)
+		for i := range many {
+			many[i] = sequence{1, 1 + i*5}
+		}
+		list = append(list, attention(fmt.Sprintf("64 decodes %s", kv), h.attention(kv, 16, 0), many, 0))
+		list = append(list, attention(fmt.Sprintf("all empty %s", kv), h.attention(kv, 16, 0), []sequence{{0, 0}, {0, 5}}, 2))
+		if !o.Short {
+			list = append(list, attention(fmt.Sprintf("long %s", kv), h.attention(kv, 16, 0), []sequence{{1, 4097}, {300, 300}, {5, 2000}}, 0))
+		}
+	}
+	return list
+}
+
+func rotaryCases(o Options) []*Case {
+	var list []*Case
+	for i, h := range headShapes {
+		for k := range 4 {
+			if o.Short && (i+k)%2 == 1 {
+				continue
+			}
+			x := op.RotaryCache{
+				Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), Pairs: int32(h.dim / 2), BlockSize: 16,
+				Pairing: op.Pairing(k % 2), KVType: kvTypes[(i+k/2)%2], Eps: 1e-6,
+			}
+			norms := []string{"QNorm", "KNorm"}
+			if k == 1 || k == 2 {
+				norms = nil
+			}
+			for _, rows := range []int{1, 5, 33} {
+				name := fmt.Sprintf("%s rows %d pairing %d norms %d %s", h, rows, x.Pairing, len(norms), x.KVType)
+				list = append(list, rotary(name, x, rows).with(norms...))
+			}
+			x.Pairs = int32(h.dim / 8)
+			list = append(list, rotary(fmt.Sprintf("%s partial, pairing %d norms %d %s", h, x.Pairing, len(norms), x.KVType), x, 7).with(norms...))
+		}
+	}
+	h := headShapes[1]
+	x := op.RotaryCache{Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), Pairs: int32(h.dim / 2), BlockSize: 32, KVType: op.BF16, Eps: 1e-5}
+	return append(list, rotary("300 rows", x, 300), rotary("only the queries have a norm", x, 4).with("QNorm"))
+}
+
+// rotary makes a case whose rows stand at scattered slots, every fifth at none.
+func rotary(name string, x op.RotaryCache, rows int) *Case {
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(x.HeadDim)))
+	x.Rows, x.Blocks = int32(rows), int32(rows)/x.BlockSize+3
+	slots := make([]int32, rows)
+	for r, slot := range rng.Perm(int(x.Blocks * x.BlockSize))[:rows] {
+		slots[r] = int32(slot)
+		if r%5 == 4 {
+			slots[r] = -1 - int32(r)
+		}
+	}
+	angles := make([]float32, 0, rows*2*int(x.Pairs))
+	for range rows {
+		cosines, sines := make([]float32, x.Pairs), make([]float32, x.Pairs)
+		for j := range cosines {
+			sin, cos := math.Sincos(2 * math.Pi * rng.Float64())
+			cosines[j], sines[j] = float32(cos), float32(sin)
+		}
+		angles = append(append(angles, cosines...), sines...)
+	}
+	c := of(name, x)
+	set(c, "Slots", slots)
+	set(c, "Angles", angles)
+	return c
+}
+
+func angleCases() []*Case {
+	var list []*Case
+	for _, shape := range []struct{ rows, axes, pairs, limit int }{{1, 1, 32, 10}, {5, 1, 12, 4000}, {300, 1, 64, 40000}, {33, 3, 64, 9000}, {2, 3, 7, 100}, {1, 1, 1, 1}} {
+		rng := rand.New(rand.NewPCG(uint64(shape.rows), uint64(shape.pairs)))
+		positions := make([]int32, shape.axes*shape.rows)
+		for i := range positions {
+			positions[i] = int32(rng.IntN(shape.limit))
+		}
+		frequencies, axis := make([]float32, shape.pairs), make([]int32, shape.pairs)
+		for j := range frequencies {
+			frequencies[j] = float32(math.Pow(10000, -float64(j)/float64(shape.pairs)))
+			axis[j] = int32(rng.IntN(shape.axes))
+		}
+		c := of(fmt.Sprintf("rows %d axes %d pairs %d", shape.rows, shape.axes, shape.pairs),
+			op.RotaryAngles{Rows: int32(shape.rows), Axes: int32(shape.axes), Pairs: int32(shape.pairs), Scale: 1 + float32(shape.axes-1)/10})
+		set(c, "Positions", positions)
+		set(c, "Frequency", frequencies)
+		if shape.axes > 1 {
+			set(c.with("Axis"), "Axis", axis)
+		}
+		list = append(list, c)
+	}
+	return list
+}

@@ -1,0 +1,184 @@
+package optest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+func routeCases(o Options) []*Case {
+	var list []*Case
+	for i, s := range []struct{ rows, experts, top int }{{1, 8, 2}, {5, 4, 1}, {33, 64, 6}, {17, 128, 8}, {300, 128, 8}, {2, 3, 3}, {64, 256, 8}} {
+		if o.Short && i > 3 {
+			break
+		}
+		for k := range 4 {
+			x := op.Route{
+				Rows: int32(s.rows), Experts: int32(s.experts), TopK: int32(s.top),
+				Normalise: int32(k % 2), Routing: op.Routing(k / 2), Scale: []float32{1, 2.5}[i%2],
+			}
+			c := of(fmt.Sprintf("rows %d experts %d top %d normalise %d routing %d", s.rows, s.experts, s.top, x.Normalise, x.Routing), x)
+			c.numbers["Logits"] = distinct(s.rows, s.experts)
+			if x.Routing == op.RouteSigmoid && i != 1 {
+				c.with("Bias")
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// distinct makes rows of different numbers, sixteenths that every float type holds, so that no two experts tie.
+func distinct(rows, cols int) []float64 {
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
+	var values []float64
+	for range rows {
+		for _, v := range rng.Perm(cols) {
+			values = append(values, float64(v-cols/2)/16)
+		}
+	}
+	return values
+}
+
+// filters are the settings of a row that draws.
+type filters struct {
+	temperature, topP, minP float32
+	topK                    int32
+}
+
+func sampleCases(o Options) []*Case {
+	var list []*Case
+	settings := []struct {
+		name string
+		f    filters
+	}{
+		{"greedy", filters{0, 1, 0, 0}},
+		{"plain", filters{1, 1, 0, 0}},
+		{"cold", filters{0.2, 1, 0, 0}},
+		{"hot", filters{3, 1, 0, 0}},
+		{"top p", filters{1, 0.9, 0, 0}},
+		{"tiny top p", filters{1, 1e-6, 0, 0}},
+		{"min p", filters{1, 1, 0.05, 0}},
+		{"top k", filters{1, 1, 0, 20}},
+		{"top k 1", filters{0.7, 1, 0, 1}},
+		{"top k above the vocabulary", filters{1, 1, 0, 1 << 20}},
+		{"all", filters{0.6, 0.95, 0.01, 40}},
+	}
+	vocabularies := []int{32, 97, 1000, 49152}
+	if !o.Short {
+		vocabularies = append(vocabularies, 151936)
+	}
+	for i, vocab := range vocabularies {
+		for k, s := range settings {
+			rows := []int{1, 4, 17}[(i+k)%3]
+			if vocab > 100000 {
+				rows = 3
+			}
+			name := fmt.Sprintf("%s, vocabulary %d rows %d", s.name, vocab, rows)
+			c := sample(name, rows, vocab, func(int) filters { return s.f })
+			if k%2 == i%2 {
+				c.mask(vocab, rows)
+			}
+			list = append(list, c)
+		}
+		list = append(list, sample(fmt.Sprintf("mixed, edits, vocabulary %d", vocab), 11, vocab, func(r int) filters { return settings[r].f }).edit(11, vocab).mask(vocab, 11))
+	}
+	return append(list, sampleTraps()...)
+}
+
+// sample makes a case of rows with their filters, and no edits.
+func sample(name string, rows, vocab int, of1 func(r int) filters) *Case {
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(vocab)))
+	c := of(name, op.Sample{Rows: int32(rows), Vocab: int32(vocab)})
+	var temperature, topP, minP []float32
+	var topK, position []int32
+	var seed []int64
+	for r := range rows {
+		f := of1(r)
+		temperature, topP, minP, topK = append(temperature, f.temperature), append(topP, f.topP), append(minP, f.minP), append(topK, f.topK)
+		seed, position = append(seed, int64(rng.Uint64())), append(position, rng.Int32N(1<<20))
+	}
+	set(c, "Temperature", temperature)
+	set(c, "TopP", topP)
+	set(c, "MinP", minP)
+	set(c, "TopK", topK)
+	set(c, "Seed", seed)
+	set(c, "Position", position)
+	set(c, "EditStarts", make([]int32, rows+1))
+	logits := make([]float64, rows*vocab)
+	for i := range logits {
+		logits[i] = 3 * rng.NormFloat64()
+	}
+	c.numbers["Logits"] = logits
+	return c
+}
+
+// mask rules out about half of the tokens.
+func (c *Case) mask(vocab, rows int) *Case {
+	rng := rand.New(rand.NewPCG(uint64(vocab), uint64(rows)))
+	words := make([]uint32, rows*((vocab+31)/32))
+	for i := range words {
+		words[i] = rng.Uint32()
+	}
+	set(c.with("Mask"), "Mask", words)
+	return c
+}
+
+// edit gives every second row some edits: penalties, and the largest logits ruled out by a bias of -∞.
+func (c *Case) edit(rows, vocab int) *Case {
+	rng := rand.New(rand.NewPCG(uint64(vocab), 5))
+	starts := []int32{0}
+	var tokens []int32
+	var bias, factor, offset []float32
+	for r := range rows {
+		if r%2 == 0 {
+			for k := range min(30, vocab) {
+				tokens = append(tokens, int32((k*31+r)%vocab))
+				bias = append(bias, []float32{0, -2, 5, float32(math.Inf(-1))}[k%4])
+				factor = append(factor, 1+float32(rng.IntN(3))/4)
+				offset = append(offset, -float32(rng.IntN(4))/2)
+			}
+		}
+		starts = append(starts, int32(len(tokens)))
+	}
+	c.args.FieldByName("Edits").SetInt(int64(len(tokens)))
+	set(c, "EditStarts", starts)
+	set(c, "EditToken", tokens)
+	set(c, "EditBias", bias)
+	set(c, "EditFactor", factor)
+	set(c, "EditOffset", offset)
+	return c
+}
+
+// sampleTraps are rows with ties, with nothing to draw and with logits that are no numbers.
+func sampleTraps() []*Case {
+	const vocab = 200
+	nan, inf := math.NaN(), math.Inf(1)
+	row := func(fill func(t int) float64) []float64 {
+		values := make([]float64, vocab)
+		for t := range values {
+			values[t] = fill(t)
+		}
+		return values
+	}
+	var logits []float64
+	for _, fill := range []func(int) float64{
+		func(int) float64 { return 0 },
+		func(t int) float64 { return float64(min(t, 150)) },
+		func(int) float64 { return -inf },
+		func(int) float64 { return nan },
+		func(t int) float64 { return []float64{nan, -inf, inf, float64(t) / 100}[t%4] },
+		func(t int) float64 { return -1e30 * float64(1+t%7) },
+	} {
+		logits = append(logits, row(fill)...)
+	}
+	rows := len(logits) / vocab
+	greedy := sample("greedy traps", rows, vocab, func(int) filters { return filters{0, 1, 0, 0} })
+	drawn := sample("drawn traps", rows, vocab, func(int) filters { return filters{1, 0.9, 0.1, 50} })
+	greedy.numbers["Logits"], drawn.numbers["Logits"] = logits, logits
+	ruledOut := sample("all ruled out", 2, vocab, func(r int) filters { return filters{float32(r), 1, 0, 0} })
+	set(ruledOut.with("Mask"), "Mask", make([]uint32, 2*((vocab+31)/32)))
+	return []*Case{greedy, drawn, ruledOut}
+}

@@ -1,0 +1,182 @@
+package optest
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+var schemes = []op.Scheme{op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1}
+
+// rowCounts are numbers of rows around the sizes of tiles.
+func rowCounts(o Options) []int {
+	if o.Short {
+		return []int{1, 3, 17}
+	}
+	return []int{1, 2, 3, 5, 8, 16, 17, 64, 300}
+}
+
+// shape is a matrix: rows are outputs, columns inputs.
+type shape struct{ rows, cols int }
+
+func (s shape) String() string { return fmt.Sprintf("%d×%d", s.rows, s.cols) }
+
+// shapes are matrices with few, odd and many rows and columns that the scheme can hold.
+func shapes(scheme op.Scheme, o Options) []shape {
+	list := []shape{{17, 32}, {97, 96}, {48, 576}, {144, 1536}}
+	if scheme == op.SchemeBF16 {
+		list = append(list, shape{33, 97}, shape{16, 1})
+	}
+	if !o.Short {
+		list = append(list, shape{576, 1536}, shape{1, 64}, shape{24, 8192}, shape{1003, 160})
+	}
+	return list
+}
+
+func linearCases(o Options) []*Case {
+	var list []*Case
+	for _, scheme := range schemes {
+		for i, s := range shapes(scheme, o) {
+			for k, rows := range rowCounts(o) {
+				x := op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)}
+				name, bias, scale := fmt.Sprintf("%s %s rows %d", scheme, s, rows), "", ""
+				if (i+k)%2 == 1 {
+					bias, name = "Bias", name+" bias"
+				}
+				if (i+k)%3 == 1 {
+					x.OutPitch, name = int32(s.rows+1+7*k), name+" pitch"
+				}
+				if (i+k)%5 == 2 {
+					scale, name = "W.Scale", name+" scale"
+				}
+				list = append(list, of(name, x).with(bias, scale))
+			}
+		}
+	}
+	return list
+}
+
+func logitsCases(o Options) []*Case {
+	var list []*Case
+	for _, scheme := range schemes {
+		for _, s := range []shape{{257, 96}, {1000, 576}, {97, 1536}} {
+			for _, rows := range []int{1, 2, 5, 17} {
+				x := op.Logits{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), InRows: int32(rows + 3)}
+				c := of(fmt.Sprintf("%s %s rows %d", scheme, s, rows), x)
+				index := make([]int32, rows)
+				for i := range index {
+					index[i] = int32(rows + 2 - i)
+					if i%4 == 3 {
+						index[i] = -1
+					}
+				}
+				set(c, "Index", index)
+				list = append(list, c)
+			}
+			if o.Short {
+				break
+			}
+		}
+	}
+	return list
+}
+
+func embeddingCases() []*Case {
+	var list []*Case
+	for _, scheme := range schemes {
+		for i, s := range append(shapes(scheme, Options{Short: true}), shape{1000, 576}) {
+			rows := []int{1, 6, 33}[i%3]
+			c := of(fmt.Sprintf("%s %s rows %d", scheme, s, rows), op.Embedding{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows)})
+			ids := make([]int32, rows)
+			for r := range ids {
+				ids[r] = int32(r * 7 % s.rows)
+			}
+			copy(ids[1:], []int32{-1, int32(s.rows), int32(s.rows - 1), 1 << 30})
+			set(c, "IDs", ids)
+			if i == 1 {
+				c.with("W.Scale")
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func normCases() []*Case {
+	var list []*Case
+	for i, s := range []shape{{1, 96}, {1, 8192}, {5, 97}, {3, 144}, {300, 576}, {2, 1}, {17, 1536}, {64, 1023}, {1, 64}} {
+		x := op.RMSNorm{Rows: int32(s.rows), Cols: int32(s.cols), Eps: []float32{1e-6, 1e-5}[i%2]}
+		list = append(list,
+			of(s.String(), x),
+			of(s.String()+" residual", x).with("Residual"),
+			inPlace(of(s.String()+" in place", x)),
+			inPlace(of(s.String()+" residual, in place", x).with("Residual")))
+	}
+	return list
+}
+
+// inPlace writes a result over the input.
+func inPlace(c *Case) *Case {
+	c.alias["Out"] = "In"
+	return c
+}
+
+func gateCases() []*Case {
+	var list []*Case
+	for _, s := range []shape{{1, 96}, {1, 8192}, {5, 97}, {3, 144}, {300, 576}, {2, 1}, {17, 1536}, {1, 1}} {
+		list = append(list, of(s.String(), op.SwiGLU{Rows: int32(s.rows), Cols: int32(s.cols)}))
+	}
+	extreme := make([]float64, 2*64)
+	for i := range extreme {
+		extreme[i] = []float64{-100, 100, -20, 20, 0, 1e-30, -88, 88}[i%8]
+	}
+	c := of("large gates", op.SwiGLU{Rows: 1, Cols: 64})
+	c.numbers["In"] = extreme
+	return append(list, c)
+}
+
+func expertCases(o Options) []*Case {
+	var list []*Case
+	for _, scheme := range schemes {
+		for i, s := range []struct{ experts, half, cols, rows, top int }{
+			{4, 17, 96, 5, 2}, {8, 48, 160, 1, 8}, {8, 32, 64, 33, 1}, {16, 96, 96, 17, 4}, {3, 8, 32, 64, 3}, {64, 24, 96, 20, 8},
+		} {
+			if o.Short && i > 2 {
+				break
+			}
+			for pattern, name := range []string{"scattered", "few experts", "one expert"} {
+				if pattern == 2 && s.top > 1 {
+					continue
+				}
+				ids := picks(s.rows, s.experts, s.top, pattern)
+				title := fmt.Sprintf("%s %d×%d×%d rows %d top %d, %s", scheme, s.experts, s.half, s.cols, s.rows, s.top, name)
+				list = append(list,
+					of(title, op.ExpertUp{W: experts(scheme, s.experts, 2*s.half, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}).group(ids),
+					of(title, op.ExpertDown{W: experts(scheme, s.experts, s.half, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}).group(ids))
+			}
+		}
+	}
+	return list
+}
+
+// picks chooses different experts for each row: any (pattern 0), as few as can be so that most have none (1), or the last
+// one always (2).
+func picks(rows, count, top, pattern int) []int32 {
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(count)))
+	var ids []int32
+	for range rows {
+		order := rng.Perm(count)
+		for k := range top {
+			switch pattern {
+			case 0:
+				ids = append(ids, int32(order[k]))
+			case 1:
+				ids = append(ids, int32(count-1-k))
+			default:
+				ids = append(ids, int32(count-1))
+			}
+		}
+	}
+	return ids
+}

@@ -1,0 +1,129 @@
+package optest
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"math"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// peak is how many times the tolerance, of the root mean square of its row, a single element may be off.
+const peak = 8
+
+// floor is the share of the root mean square of all rows that a row counts with at least: what cancels to almost
+// nothing has no relative error worth the name.
+const floor = 0.25
+
+// compare judges one result by the oracle's. The error of a row is its distance from the oracle's row, relative to that
+// row's length; where one element stands out, that element's share (see peak). Elements that the oracle left alone must
+// hold what they held before.
+func compare(f field, before, want, got []byte, exact bool) (worst float64, message string) {
+	if exact {
+		return compareBits(f, want, got)
+	}
+	size := int(f.dtype.Bytes())
+	w, g := make([]float64, len(want)/size), make([]float64, len(got)/size)
+	oracle.Decode(w, f.dtype, want)
+	oracle.Decode(g, f.dtype, got)
+	least := floor * rms(f, w)
+	for i := range f.count {
+		for from := i * f.pitch; from < i*f.pitch+f.inner; from += f.cols {
+			row := w[from : from+f.cols]
+			var square, highest, distance float64
+			stand := from
+			for k, x := range row {
+				at := from + k
+				if f.role == out && alone(before, want, at, size) {
+					if !alone(before, got, at, size) {
+						return math.Inf(1), fmt.Sprintf("%s was written, which must be left alone", f.at(at))
+					}
+					continue
+				}
+				d := math.Abs(g[at] - x)
+				if math.IsNaN(d) {
+					return math.Inf(1), fmt.Sprintf("%s is %g, want %g", f.at(at), g[at], x)
+				}
+				square += x * x
+				distance += d * d
+				if d > highest {
+					highest, stand = d, at
+				}
+			}
+			scale := max(math.Sqrt(square/float64(f.cols)), least)
+			e := relative(max(math.Sqrt(distance/float64(f.cols)), highest/peak), scale)
+			if e > worst {
+				worst, message = e, fmt.Sprintf("%s is %.7g, want %.7g", f.at(stand), g[stand], w[stand])
+			}
+		}
+	}
+	return worst, message
+}
+
+func relative(distance, scale float64) float64 {
+	if distance == 0 {
+		return 0
+	}
+	return distance / scale
+}
+
+// alone reports whether an element has the bits that it had before.
+func alone(before, after []byte, at, size int) bool {
+	return bytes.Equal(before[at*size:(at+1)*size], after[at*size:(at+1)*size])
+}
+
+// rms is the root mean square of all elements that are numbers.
+func rms(f field, values []float64) float64 {
+	sum, n := 0.0, 0
+	for i := range f.count {
+		for _, x := range values[i*f.pitch : i*f.pitch+f.inner] {
+			if !math.IsNaN(x) {
+				sum += x * x
+				n++
+			}
+		}
+	}
+	return math.Sqrt(sum / float64(max(n, 1)))
+}
+
+// compareBits counts elements that are not the same, and names the first.
+func compareBits(f field, want, got []byte) (worst float64, message string) {
+	size := int(f.dtype.Bytes())
+	for i := range f.count {
+		for at := i * f.pitch; at < i*f.pitch+f.inner; at++ {
+			if !alone(want, got, at, size) {
+				if worst == 0 {
+					message = fmt.Sprintf("%s is %s, want %s", f.at(at), f.text(got, at), f.text(want, at))
+				}
+				worst++
+			}
+		}
+	}
+	return worst, message
+}
+
+// at names an element by its row and column.
+func (f field) at(i int) string {
+	if f.cols == 0 || f.count <= 1 && f.inner == f.cols {
+		return fmt.Sprintf("%s[%d]", f.name, i)
+	}
+	rows := f.inner / f.cols
+	return fmt.Sprintf("%s[%d,%d]", f.name, i/f.pitch*rows+i%f.pitch/f.cols, i%f.pitch%f.cols)
+}
+
+// text shows an element: its value, and the bits that distinguish it.
+func (f field) text(data []byte, i int) string {
+	size := int(f.dtype.Bytes())
+	element := data[i*size : (i+1)*size]
+	switch f.dtype {
+	case op.I32:
+		return fmt.Sprint(get[int32](element)[0])
+	case op.F32, op.BF16, op.F16:
+		var v [1]float64
+		oracle.Decode(v[:], f.dtype, element)
+		return fmt.Sprintf("%.9g (bytes %s)", v[0], hex.EncodeToString(element))
+	}
+	return "bytes " + hex.EncodeToString(element)
+}

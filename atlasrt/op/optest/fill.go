@@ -1,0 +1,100 @@
+package optest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// contents is what the buffers of a call hold, by name.
+type contents map[string][]byte
+
+// fill makes the contents of all buffers but weights: what the case gives, else normal numbers; poison where the op writes.
+func (c *Case) fill(list []field, rng *rand.Rand) (contents, error) {
+	all := contents{}
+	for _, f := range list {
+		data := make([]byte, f.bytes())
+		poison(data, rng) // also the gaps between items
+		given, ok := c.values[f.name]
+		switch {
+		case f.weight:
+			continue
+		case f.role == out || len(data) == 0:
+		case c.numbers[f.name] != nil:
+			oracle.Encode(data, f.dtype, c.numbers[f.name])
+		case ok && len(given) != len(data):
+			return nil, fmt.Errorf("%s %s: %d bytes are given for %s of %d bytes", c.Op, c.Name, len(given), f.name, len(data))
+		case ok:
+			copy(data, given)
+		case f.dtype == op.U8:
+			fillBytes(data, rng)
+		case f.dtype == op.F32 || f.dtype == op.BF16 || f.dtype == op.F16:
+			f.items(func(from, to int64) { normal(data[from:to], f.dtype, rng) })
+		default:
+			return nil, fmt.Errorf("%s %s: nothing says what %s holds", c.Op, c.Name, f.name)
+		}
+		all[f.name] = data
+	}
+	return all, nil
+}
+
+// poison fills with NaN, whether read as f32, bf16 or f16, and with ids far out of any range.
+func poison(data []byte, rng *rand.Rand) {
+	for i := 0; i+1 < len(data); i += 2 {
+		binary.LittleEndian.PutUint16(data[i:], 0x7fc0|uint16(rng.Uint32()&0x3f))
+	}
+	if len(data)%2 == 1 {
+		data[len(data)-1] = byte(rng.Uint32())
+	}
+}
+
+func fillBytes(data []byte, rng *rand.Rand) {
+	for i := range data {
+		data[i] = byte(rng.Uint32())
+	}
+}
+
+// normal fills with normally distributed numbers.
+func normal(data []byte, t op.DType, rng *rand.Rand) {
+	values := make([]float64, len(data)/int(t.Bytes()))
+	for i := range values {
+		values[i] = rng.NormFloat64()
+	}
+	oracle.Encode(data, t, values)
+}
+
+// checkpoint makes the bytes of a matrix as a file holds them: weights of standard deviation 1/√cols, so that products
+// with normal rows are normal again.
+func checkpoint(w op.Weight, rng *rand.Rand) []byte {
+	data := make([]byte, w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols)))
+	deviation := 1 / math.Sqrt(float64(w.Cols))
+	if w.Scheme == op.SchemeBF16 {
+		values := make([]float64, len(data)/2)
+		for i := range values {
+			values[i] = rng.NormFloat64() * deviation
+		}
+		oracle.Encode(data, op.BF16, values)
+		return data
+	}
+	fillBytes(data, rng)
+	size := int(w.Scheme.RawBytes(1, 32))
+	for block := data; len(block) > 0; block = block[size:] {
+		// The deviations of codes that are uniform over 256 and over 16 values.
+		scale := (0.5 + rng.Float64()) * deviation / 73.9
+		if w.Scheme != op.SchemeQ8_0 {
+			scale = (0.5 + rng.Float64()) * deviation / 4.61
+		}
+		if rng.IntN(8) == 0 {
+			scale = -scale
+		}
+		oracle.Encode(block, op.F16, []float64{scale})
+		if w.Scheme == op.SchemeQ4_1 {
+			oracle.Encode(block[2:], op.F16, []float64{-scale * (6.5 + 2*rng.Float64())})
+		}
+	}
+	return data
+}

@@ -1,0 +1,141 @@
+package optest
+
+import (
+	"errors"
+	"math"
+	"reflect"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// prepared is a case with the contents of its buffers on either side: they differ in packed weights alone.
+type prepared struct {
+	*Case
+	fields []field // of the target's side
+	target contents
+	oracle contents
+}
+
+// prepare fills the buffers of a case and packs its weights.
+func (j *judge) prepare(c *Case) (*prepared, error) {
+	rng := c.random(j.Seed)
+	list, err := j.oracle.fields(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &prepared{Case: c, target: contents{}, oracle: contents{}}
+	common, err := c.fill(list, rng)
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range common {
+		p.target[name], p.oracle[name] = data, data
+	}
+	if w, ok := c.weight(); ok {
+		raw := make([][]byte, w.Count)
+		for e := range raw {
+			raw[e] = checkpoint(w, rng)
+		}
+		if p.oracle["W.Data"], err = j.oracle.pack(w, raw); err != nil {
+			return nil, err
+		}
+		if p.target["W.Data"], err = j.target.pack(w, raw); err != nil {
+			return nil, err
+		}
+	}
+	p.fields, err = j.target.fields(c)
+	return p, err
+}
+
+// judge runs a case on both sides.
+func (j *judge) judge(c *Case) Result {
+	result := Result{Op: c.Op, Case: c.Name}
+	if c.Op == "Pack" || c.Op == "Unpack" {
+		return j.judgePacking(c)
+	}
+	p, err := j.prepare(c)
+	if err != nil {
+		return result.failed(err)
+	}
+	var draws [][]oracle.Choice
+	want, err := j.oracle.run(c, p.oracle, func(args reflect.Value) {
+		if x, ok := args.Interface().(op.Sample); ok {
+			for r := range int(x.Rows) {
+				draws = append(draws, oracle.Choices(x, r))
+			}
+		}
+	})
+	if err != nil {
+		return result.failed(err)
+	}
+	got, err := j.target.run(c, p.target, nil)
+	if err != nil {
+		return result.failed(err)
+	}
+	if c.Op == "Sample" {
+		forgive(draws, p.target, want["Out"], got["Out"])
+	}
+	for _, f := range p.fields {
+		if f.role != in {
+			limit := j.limit(c, f)
+			e, message := compare(f, p.target[f.name], want[f.name], got[f.name], limit == 0)
+			result.add(e, limit, message)
+		}
+	}
+	return result
+}
+
+// judgePacking is for the two ops that pack itself calls.
+func (j *judge) judgePacking(c *Case) Result {
+	result := Result{Op: c.Op, Case: c.Name, Status: Pass}
+	w, _ := c.weight()
+	rng := c.random(j.Seed)
+	raw := make([][]byte, w.Count)
+	for e := range raw {
+		raw[e] = checkpoint(w, rng)
+	}
+	if _, err := j.target.pack(w, raw); err != nil {
+		return result.failed(err)
+	}
+	return result
+}
+
+// limit is the tolerance of one result: none for what is no number, or is only moved.
+func (j *judge) limit(c *Case, f field) float64 {
+	if c.Op == "Convert" || f.dtype != op.F32 && f.dtype != op.BF16 && f.dtype != op.F16 {
+		return 0
+	}
+	return j.tolerance(c, f)
+}
+
+// failed ends a result with an error.
+func (r Result) failed(err error) Result {
+	r.Status, r.Error, r.Message = Fail, math.Inf(1), err.Error()
+	if errors.Is(err, errNoScheme) {
+		r.Status, r.Error = Skip, 0
+	}
+	return r
+}
+
+// add takes one more comparison in, and keeps the error that is the largest part of its tolerance.
+func (r *Result) add(e, tolerance float64, message string) {
+	if r.Status == "" || excess(e, tolerance) > excess(r.Error, r.Tolerance) {
+		r.Error, r.Tolerance, r.Message = e, tolerance, message
+	}
+	r.Status = Pass
+	if excess(r.Error, r.Tolerance) > 1 {
+		r.Status = Fail
+	}
+}
+
+// excess is an error in units of its tolerance.
+func excess(e, tolerance float64) float64 {
+	switch {
+	case e == 0:
+		return 0
+	case tolerance == 0:
+		return math.Inf(1)
+	}
+	return e / tolerance
+}

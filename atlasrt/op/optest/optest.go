@@ -1,0 +1,119 @@
+// Package optest judges the kernels of any set on any device by the oracle, and measures them.
+//
+// A case is one call: exact sizes, random contents, poisoned results, noise around every buffer. It passes when the
+// results agree with the oracle's, nothing else was written, and — where an op promises it — a row's bits do not depend
+// on the other rows. Sizes of buffers come from the struct tags of package op alone.
+package optest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// Target is a kernel set to be judged.
+type Target struct {
+	Name   string
+	Device device.Device
+	Set    bundle.Set
+	Act    op.DType // what act means in op's tags
+	// Exact says that products are computed in f32 from the activations as they are, not rounded to bf16 or to a byte.
+	Exact bool
+	// Scratch is the scratch memory of a stream, in bytes; 0 means 256 MiB.
+	Scratch int64
+	// HostMemory says that the device's addresses are this process's own, so that Bench can read them from Go.
+	HostMemory bool
+}
+
+// Options choose cases.
+type Options struct {
+	Ops   []string // empty: all
+	Match string   // part of a case's name; empty: all
+	Seed  uint64
+	Short bool // the quick half of the cases
+}
+
+// check reports unknown ops.
+func (o Options) check() error {
+	for _, name := range o.Ops {
+		if !slices.Contains(ops[:], name) {
+			return fmt.Errorf("op %q is unknown (known: %s)", name, strings.Join(ops[:], ", "))
+		}
+	}
+	return nil
+}
+
+// wants reports whether a case is to run.
+func (o Options) wants(opName, caseName string) bool {
+	return (len(o.Ops) == 0 || slices.Contains(o.Ops, opName)) && strings.Contains(caseName, o.Match)
+}
+
+// Run judges a target. The error is for what keeps the suite itself from running.
+func Run(t Target, o Options) (Report, error) {
+	report := Report{Target: t.Name}
+	if err := o.check(); err != nil {
+		return report, err
+	}
+	j, err := newJudge(&t, o)
+	if err != nil {
+		return report, err
+	}
+	defer j.close()
+	for _, c := range cases(o) {
+		if o.wants(c.Op, c.Name) {
+			report.Results = append(report.Results, j.judge(c))
+		}
+	}
+	for _, c := range batches(o) {
+		if o.wants(c.Op, c.Name) {
+			report.Results = append(report.Results, j.judgeRows(c))
+		}
+	}
+	for _, c := range conversations(o) {
+		if o.wants("PagedAttention", c.name) {
+			report.Results = append(report.Results, j.judgeSplits(c))
+		}
+	}
+	return report, nil
+}
+
+// judge holds the two sides.
+type judge struct {
+	*Target
+	Options
+	target side
+	oracle side
+}
+
+func newJudge(t *Target, o Options) (*judge, error) {
+	scratch := t.Scratch
+	if scratch == 0 {
+		scratch = 256 << 20
+	}
+	stream, err := t.Device.Stream(scratch)
+	if err != nil {
+		return nil, fmt.Errorf("a stream on %s: %w", t.Name, err)
+	}
+	memory := host.New(0)
+	reference, err := memory.Stream(0)
+	if err != nil {
+		return nil, err
+	}
+	return &judge{
+		t, o,
+		side{t.Device, stream, t.Set, t.Act},
+		side{memory, reference, oracle.New(t.Act), t.Act},
+	}, nil
+}
+
+func (j *judge) close() {
+	// Failures of the stream have been reported by the cases that met them.
+	_ = j.target.stream.Close()
+	_ = j.oracle.stream.Close()
+}

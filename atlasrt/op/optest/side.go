@@ -1,0 +1,200 @@
+package optest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// guard is how many bytes of noise lie between buffers; align is what their addresses are a multiple of.
+const (
+	guard = 256
+	align = 64
+)
+
+// side is a set on its device: the target's or the oracle's.
+type side struct {
+	device device.Device
+	stream device.Stream
+	set    bundle.Set
+	act    op.DType
+}
+
+// placed is a buffer's place in an arena.
+type placed struct {
+	field
+	offset int64
+}
+
+// layout puts buffers one after the other with guards around, and returns the size of it all.
+func layout(list []field) ([]placed, int64) {
+	places, end := make([]placed, len(list)), int64(guard)
+	for i, f := range list {
+		places[i] = placed{f, end}
+		end = (end + f.bytes() + guard + align - 1) / align * align
+	}
+	return places, end
+}
+
+// run calls the op over buffers that hold before, and returns what they hold after. The error says what failed or what
+// was written that no op may write. look, if any, is called with the filled struct while the buffers are there.
+func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (contents, error) {
+	list, err := s.fields(c)
+	if err != nil {
+		return nil, err
+	}
+	places, size := layout(list)
+	image := make([]byte, size)
+	poison(image, rand.New(rand.NewPCG(uint64(size), 1)))
+	for _, p := range places {
+		data, ok := before[p.name]
+		if !ok || int64(len(data)) != p.bytes() {
+			return nil, fmt.Errorf("BUG: %s holds %d bytes, want %d", p.name, len(data), p.bytes())
+		}
+		copy(image[p.offset:], data)
+	}
+	base, err := s.device.Alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	defer s.device.Free(base)
+	if err := s.device.CopyIn(base, image); err != nil {
+		return nil, err
+	}
+	args := s.bind(c, places, base)
+	invoke(s.set, s.stream, args.Interface())
+	if err := s.stream.Sync(); err != nil {
+		return nil, fmt.Errorf("the launch failed: %w", err)
+	}
+	if look != nil {
+		look(args)
+	}
+	result := make([]byte, size)
+	if err := s.device.CopyOut(result, base); err != nil {
+		return nil, err
+	}
+	after := contents{}
+	for _, p := range places {
+		after[p.name] = bytes.Clone(result[p.offset : p.offset+p.bytes()])
+	}
+	return after, untouched(places, image, result)
+}
+
+// fields is the case's, with weights of this side's packed size.
+func (s *side) fields(c *Case) ([]field, error) {
+	w, ok := c.weight()
+	if !ok {
+		return c.fields(s.act, 0)
+	}
+	packed := s.set.PackedBytes(w.Scheme, w.Rows, w.Cols)
+	c.args.FieldByName("W").FieldByName("Stride").SetInt(stride(packed))
+	return c.fields(s.act, packed)
+}
+
+// stride is the distance between stacked matrices of packed bytes.
+func stride(packed int64) int64 { return (packed + align - 1) / align * align }
+
+// bind fills the addresses of a struct in.
+func (s *side) bind(c *Case, places []placed, base op.Ptr) reflect.Value {
+	args := reflect.New(c.args.Type()).Elem()
+	args.Set(c.args)
+	address := map[string]uint64{}
+	for _, p := range places {
+		address[p.name] = uint64(base) + uint64(p.offset)
+	}
+	for name, target := range c.alias {
+		address[name] = address[target]
+	}
+	t := args.Type()
+	for i := range t.NumField() {
+		name, f := t.Field(i).Name, args.Field(i)
+		switch f.Type() {
+		case reflect.TypeFor[op.Ptr]():
+			f.SetUint(address[name])
+		case reflect.TypeFor[op.Weight]():
+			f.FieldByName("Data").SetUint(address[name+".Data"])
+			f.FieldByName("Scale").SetUint(address[name+".Scale"])
+		}
+	}
+	return args
+}
+
+// untouched compares an arena from before and after a call, leaving out what the op may write.
+func untouched(places []placed, before, after []byte) error {
+	after = bytes.Clone(after)
+	for _, p := range places {
+		if p.role != in {
+			p.items(func(from, to int64) { copy(after[p.offset+from:p.offset+to], before[p.offset+from:]) })
+		}
+	}
+	first, same := difference(before, after)
+	if same {
+		return nil
+	}
+	at := int64(first)
+	for _, p := range places {
+		end := p.offset + p.bytes()
+		switch {
+		case at >= p.offset && at < end && p.role == in:
+			return fmt.Errorf("the input %s was changed, at byte %d of %d", p.name, at-p.offset, p.bytes())
+		case at >= p.offset && at < end:
+			return fmt.Errorf("the gap between rows of %s was written to, at byte %d", p.name, at-p.offset)
+		case at < p.offset && at >= p.offset-guard/2:
+			return fmt.Errorf("memory %d bytes before %s was written to", p.offset-at, p.name)
+		case at >= end && at < end+guard/2:
+			return fmt.Errorf("memory %d bytes past the end of %s was written to", at-end, p.name)
+		}
+	}
+	return fmt.Errorf("memory between buffers was written to, at byte %d of all", at)
+}
+
+// errNoScheme says that a set has no kernels for a case's weights.
+var errNoScheme = errors.New("the set has no kernels for this scheme")
+
+// pack turns the checkpoint's bytes of each stacked matrix into the set's layout, and checks that unpacking gives the
+// same bytes again.
+func (s *side) pack(w op.Weight, raw [][]byte) ([]byte, error) {
+	size := s.set.PackedBytes(w.Scheme, w.Rows, w.Cols)
+	if size == 0 {
+		return nil, errNoScheme
+	}
+	packed := make([]byte, stride(size)*int64(w.Count-1)+size)
+	rng := rand.New(rand.NewPCG(uint64(size), 2))
+	poison(packed, rng)
+	w.Count = 1
+	for e, matrix := range raw {
+		place, bytesRaw := packed[int64(e)*stride(size):][:size], int64(len(matrix))
+		after, err := s.run(of("", op.Pack{W: w, Bytes: bytesRaw}), contents{"W.Data": place, "Raw": matrix}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("Pack: %w", err)
+		}
+		copy(place, after["W.Data"])
+		back := make([]byte, bytesRaw)
+		poison(back, rng)
+		after, err = s.run(of("", op.Unpack{W: w, Bytes: bytesRaw}), contents{"W.Data": place, "Raw": back}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("Unpack: %w", err)
+		}
+		if at, same := difference(matrix, after["Raw"]); !same {
+			return nil, fmt.Errorf("Unpack gave %#02x as byte %d of the checkpoint, want %#02x", after["Raw"][at], at, matrix[at])
+		}
+	}
+	return packed, nil
+}
+
+// difference is the first byte in which two slices of one length differ.
+func difference(a, b []byte) (at int, same bool) {
+	if bytes.Equal(a, b) {
+		return 0, true
+	}
+	for a[at] == b[at] {
+		at++
+	}
+	return at, false
+}

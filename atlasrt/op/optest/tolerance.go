@@ -1,0 +1,68 @@
+package optest
+
+import (
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Tolerances are relative errors of a row, as compare measures them.
+const (
+	// sumsF32 is for sums and exponentials in f32: rounding errors of 2⁻²⁴ that add up like a random walk over 8192
+	// terms come to 3e-6.
+	sumsF32 = 1e-5
+	// roundBF16 is for results or factors that are rounded to bf16: an error of up to 2⁻⁹ each.
+	roundBF16 = 4e-3
+	// stepInt8 is for activations rounded to a byte: half a step of a 127th of a row's largest value, which in normal
+	// numbers is four deviations, is 1.6e-2 at most and 0.9e-2 in the mean.
+	stepInt8 = 1.5e-2
+	// gatedInt8 is for the product of two such results.
+	gatedInt8 = 2.5e-2
+)
+
+// tolerance is how far one of the target's results may be from the oracle's.
+func (t *Target) tolerance(c *Case, result field) float64 {
+	limit := sumsF32
+	switch x := c.args.Interface().(type) {
+	case op.RotaryAngles: // the angle itself is a product in f32
+		limit += largestAngle(c) * 0x1p-24
+	case op.Linear:
+		limit = max(limit, t.products(x.W.Scheme, stepInt8))
+	case op.Logits:
+		limit = max(limit, t.products(x.W.Scheme, stepInt8))
+	case op.ExpertUp:
+		limit = max(limit, t.products(x.W.Scheme, gatedInt8))
+	case op.ExpertDown:
+		limit = max(limit, t.products(x.W.Scheme, stepInt8))
+	case op.PagedAttention:
+		if x.KVType == op.BF16 {
+			limit = max(limit, t.products(op.SchemeBF16, 0))
+		}
+	case op.RotaryCache: // what is cached may have been rounded to the activation type before
+		if t.Act == op.BF16 {
+			limit = roundBF16
+		}
+	}
+	if result.dtype == op.BF16 {
+		limit = max(limit, roundBF16)
+	}
+	return limit
+}
+
+// products is the error of products with weights of a scheme: none but that of sums for exact targets, else what
+// rounding the activations to fit the weights costs, which is step for those in blocks.
+func (t *Target) products(scheme op.Scheme, step float64) float64 {
+	switch {
+	case t.Exact:
+		return 0
+	case scheme == op.SchemeBF16:
+		return roundBF16
+	}
+	return step
+}
+
+// largestAngle is the largest position times the largest frequency.
+func largestAngle(c *Case) float64 {
+	position, frequency := slices.Max(get[int32](c.values["Positions"])), slices.Max(get[float32](c.values["Frequency"]))
+	return float64(position) * float64(frequency)
+}
