@@ -158,13 +158,7 @@ func (st *withStmt) bind(b binder) error {
 	return in.body(st.body)
 }
 
-func (st *generationStmt) bind(b binder) error {
-	st.scope = b.scope.inner()
-	st.scope.declareBody(st.body)
-	in := b.in(st.scope)
-	in.seal()
-	return in.body(st.body)
-}
+func (st *generationStmt) bind(b binder) error { return st.macro.bind(b) }
 
 func (st *macroStmt) bind(b binder) error {
 	if err := st.macro.bind(b); err != nil {
@@ -258,7 +252,7 @@ func (*controlStmt) reads(func(expr))         {}
 func (st *printStmt) reads(v func(expr))      { v(st.value) }
 func (st *setStmt) reads(v func(expr))        { v(st.value) }
 func (st *macroStmt) reads(v func(expr))      { st.macro.reads(v) }
-func (st *generationStmt) reads(v func(expr)) { readsBody(st.body, v) }
+func (st *generationStmt) reads(v func(expr)) { st.macro.reads(v) }
 
 func (st *ifStmt) reads(v func(expr)) {
 	for _, b := range st.branches {

@@ -201,9 +201,6 @@ func (r *run) formatValue(out *textBuilder, v Value, layout Str) error {
 		if s.align == '=' {
 			return failf("'=' alignment not allowed in string format specifier")
 		}
-		if s.zero && s.fill.text == " " {
-			s.fill = Control("0")
-		}
 		r.writeText(out, s, v, '<')
 		return r.over
 	case Int, *Big, Bool, Float:
@@ -272,7 +269,9 @@ func parseSpec(layout Str) (spec, error) {
 		pos++
 	}
 	if has("0") {
-		s.zero = true
+		if s.zero = s.align == 0; s.fill.text == " " {
+			s.fill = Control("0")
+		}
 		pos++
 	}
 	s.width, pos = scanCount(text, pos)

@@ -69,7 +69,7 @@ type lexer struct {
 func lex(source string) ([]token, error) {
 	source = normalizeNewlines(source)
 	source = strings.TrimSuffix(source, "\n")
-	l := &lexer{source: source, line: 1, newline: true}
+	l := &lexer{source: source, line: 1, newline: true, tokens: make([]token, 0, 16+len(source)/6)}
 	for l.pos < len(l.source) {
 		if err := l.text(); err != nil {
 			return nil, err

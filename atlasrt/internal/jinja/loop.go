@@ -134,7 +134,7 @@ func (st *forStmt) exec(r *run) (flow, error) {
 	if err != nil {
 		return 0, atLine(err, st.line)
 	}
-	return flowNext, r.print(v, st.line)
+	return flowNext, r.emit(v, st.line)
 }
 
 // recurse renders a recursive loop over items as a function call.

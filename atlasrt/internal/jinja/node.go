@@ -200,9 +200,9 @@ type (
 		macro *macroDefinition
 		line  int
 	}
-	generationStmt struct {
-		body  []stmt
-		scope *scope
+	generationStmt struct { // {% generation %}…, for Jinja a call block
+		macro *macroDefinition
+		line  int
 	}
 	controlStmt struct{ flow flow }
 )

@@ -194,8 +194,8 @@ func (p *parser) statement(tag token, ends []string) (stmt, error) {
 	case "with":
 		return p.with(tag.line)
 	case "generation":
-		body, _, err := p.block("endgeneration")
-		return &generationStmt{body: body}, err
+		m := &macroDefinition{line: tag.line}
+		return &generationStmt{m, tag.line}, p.macroBody(m, "endgeneration")
 	case "print":
 		return p.print(tag.line)
 	case "break", "continue":

@@ -164,10 +164,10 @@ func typeTest(id string) func(Value) bool {
 	return nil
 }
 
-// isSequence is what has a length and elements by key, which for Python includes dictionaries.
+// isSequence is what has a length and elements by key, which for Python includes dictionaries, and undefined too.
 func isSequence(v Value) bool {
 	switch v.(type) {
-	case Str, *List, *Tuple, *Dict, *rangeValue:
+	case Str, *List, *Tuple, *Dict, *rangeValue, *undefined:
 		return true
 	}
 	return false
@@ -175,7 +175,7 @@ func isSequence(v Value) bool {
 
 func isIterable(v Value) bool {
 	switch v.(type) {
-	case *dictView, *generator, *undefined, *loopContext:
+	case *dictView, *generator, *loopContext:
 		return true
 	}
 	return isSequence(v)

@@ -56,6 +56,7 @@ type load struct {
 // scope holds the variables of a block while it is analysed. The rules are Jinja's own: a variable that a scope writes is local
 // to the scope and starts as a copy of the outer one, so what a loop body sets is gone in the next round.
 type scope struct {
+	base   *scope // the scope that this one is a branch of, nil for a scope of its own
 	parent *scope
 	owner  *function
 	level  int
@@ -75,7 +76,7 @@ type entryLoad struct {
 }
 
 func newScope(parent *scope, owner *function) *scope {
-	s := &scope{parent: parent, owner: owner, refs: map[string]cell{}, loads: map[cell]load{}, stores: map[string]bool{}}
+	s := &scope{parent: parent, owner: owner}
 	if parent != nil {
 		s.level = parent.level + 1
 	}
@@ -92,6 +93,16 @@ func (s *scope) innerFunction() *scope {
 
 func (s *scope) find(id string) (cell, bool) {
 	for ; s != nil; s = s.parent {
+		if c, ok := s.own(id); ok {
+			return c, true
+		}
+	}
+	return cell{}, false
+}
+
+// own is the variable of the scope itself, or of the scope that it is a branch of.
+func (s *scope) own(id string) (cell, bool) {
+	for ; s != nil; s = s.base {
 		if c, ok := s.refs[id]; ok {
 			return c, true
 		}
@@ -99,15 +110,45 @@ func (s *scope) find(id string) (cell, bool) {
 	return cell{}, false
 }
 
+func (s *scope) writes(id string) bool {
+	for ; s != nil; s = s.base {
+		if s.stores[id] {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *scope) define(id string, l load) cell {
 	c := cell{s.owner, s.owner.slot(s.level, id)}
-	s.refs[id] = c
-	s.loads[c] = l
+	s.setRef(id, c)
+	s.setLoad(c, l)
 	return c
 }
 
-func (s *scope) parameter(id string) {
+func (s *scope) setRef(id string, c cell) {
+	if s.refs == nil {
+		s.refs = map[string]cell{}
+	}
+	s.refs[id] = c
+}
+
+func (s *scope) setLoad(c cell, l load) {
+	if s.loads == nil {
+		s.loads = map[cell]load{}
+	}
+	s.loads[c] = l
+}
+
+func (s *scope) setStore(id string) {
+	if s.stores == nil {
+		s.stores = map[string]bool{}
+	}
 	s.stores[id] = true
+}
+
+func (s *scope) parameter(id string) {
+	s.setStore(id)
 	s.define(id, load{source: fromCaller})
 }
 
@@ -118,8 +159,8 @@ func (s *scope) load(id string) {
 }
 
 func (s *scope) store(id string) {
-	s.stores[id] = true
-	if _, ok := s.refs[id]; ok {
+	s.setStore(id)
+	if _, ok := s.own(id); ok {
 		return
 	}
 	if s.parent != nil {
@@ -131,51 +172,41 @@ func (s *scope) store(id string) {
 	s.define(id, load{source: fromNothing})
 }
 
-// fork is a copy of s for one branch of an if.
+// fork is a branch of an if in s: what it declares stays its own until join.
 func (s *scope) fork() *scope {
-	c := *s
-	c.refs, c.loads, c.stores = map[string]cell{}, map[cell]load{}, map[string]bool{}
-	for k, v := range s.refs {
-		c.refs[k] = v
-	}
-	for k, v := range s.loads {
-		c.loads[k] = v
-	}
-	for k := range s.stores {
-		c.stores[k] = true
-	}
-	return &c
+	return &scope{base: s, parent: s.parent, owner: s.owner, level: s.level}
 }
 
 // join takes in the branches of an if. What any branch first wrote may be unset after it, and then is the outer variable.
 func (s *scope) join(branches []*scope) {
-	written := map[string]bool{}
+	var written []string
 	for _, b := range branches {
 		for id := range b.stores {
-			if !s.stores[id] {
-				written[id] = true
+			if !s.writes(id) {
+				written = append(written, id)
 			}
 		}
 	}
 	for _, b := range branches {
-		for k, v := range b.refs {
-			s.refs[k] = v
+		for id, c := range b.refs {
+			s.setRef(id, c)
 		}
-		for k, v := range b.loads {
-			s.loads[k] = v
+		for c, l := range b.loads {
+			s.setLoad(c, l)
 		}
-		for k := range b.stores {
-			s.stores[k] = true
+		for id := range b.stores {
+			s.setStore(id)
 		}
 	}
-	for id := range written {
+	for _, id := range written {
 		c, _ := s.find(id)
-		s.loads[c] = load{source: fromContext, id: id}
+		l := load{source: fromContext, id: id}
 		if s.parent != nil {
 			if outer, ok := s.parent.find(id); ok {
-				s.loads[c] = load{source: fromOuter, outer: outer}
+				l = load{source: fromOuter, outer: outer}
 			}
 		}
+		s.setLoad(c, l)
 	}
 }
 

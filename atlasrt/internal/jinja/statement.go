@@ -140,13 +140,14 @@ func (st *filterStmt) exec(r *run) (flow, error) {
 	if err != nil {
 		return 0, atLine(err, st.line)
 	}
-	return flowNext, r.print(v, st.line)
+	return flowNext, r.emit(v, st.line)
 }
 
-func (r *run) print(v Value, line int) error {
-	s, err := r.str(v)
-	if err != nil {
-		return atLine(err, line)
+// emit prints the result of a filter or call block, which Jinja joins into the output as it is: it must be a string.
+func (r *run) emit(v Value, line int) error {
+	s, ok := v.(Str)
+	if !ok {
+		return atLine(failf("expected str instance, %s found", v.typeName()), line)
 	}
 	r.out.add(s)
 	return atLine(r.over, line)
@@ -167,8 +168,11 @@ func (st *withStmt) exec(r *run) (flow, error) {
 }
 
 func (st *generationStmt) exec(r *run) (flow, error) {
-	r.enterScope(st.scope)
-	return r.exec(st.body)
+	v, err := r.callMacro(&macro{st.macro, r.here}, args{})
+	if err != nil {
+		return 0, atLine(err, st.line)
+	}
+	return flowNext, r.emit(v, st.line)
 }
 
 func (st *macroStmt) exec(r *run) (flow, error) {
@@ -190,5 +194,5 @@ func (st *callStmt) exec(r *run) (flow, error) {
 	if err != nil {
 		return 0, atLine(err, st.line)
 	}
-	return flowNext, r.print(v, st.line)
+	return flowNext, r.emit(v, st.line)
 }
