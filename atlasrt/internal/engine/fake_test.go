@@ -19,6 +19,7 @@ import (
 type tapeDevice struct {
 	*host.Device
 	fault func(step int64) error // of each launch; nil never fails
+	sync  func() error           // of each Sync; nil never fails
 	steps atomic.Int64
 }
 
@@ -43,6 +44,14 @@ func (t *tape) do(f func()) {
 	f()
 }
 
+func (t *tape) Sync() error {
+	err := t.Stream.Sync()
+	if err == nil && t.device.sync != nil {
+		err = t.device.sync()
+	}
+	return err
+}
+
 func (r *recording) Replay(device.Stream) {
 	for _, f := range r.steps {
 		f()
@@ -55,10 +64,13 @@ func (r *recording) Close() error { return nil }
 type graphDevice struct {
 	*tapeDevice
 	captures atomic.Int64
+	refuse   error
 }
 
 func (d *graphDevice) Capture(s device.Stream, step func()) (device.Graph, error) {
-	d.captures.Add(1)
+	if d.captures.Add(1); d.refuse != nil {
+		return nil, d.refuse
+	}
 	t := s.(*tape)
 	t.recording = &recording{}
 	defer func() { t.recording = nil }()

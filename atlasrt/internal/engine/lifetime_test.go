@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// hold makes the first step wait until release is called.
+func hold(f *fixture) (release func()) {
+	gate := make(chan struct{})
+	f.device.fault = func(int64) error { <-gate; return nil }
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) {
+		c.MaxSequences, c.MaxWaiting, c.MaxWaitingTokens = 1, 3, 50
+		release = hold(f)
+	})
+	defer release()
+	channels := []<-chan Event{f.submit(t, greedy([]int32{1}, 2))}
+	for f.Stats().Running == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	channels = append(channels, f.submit(t, greedy(make([]int32, 30), 2)))
+	var full *QueueFull
+	if _, err := f.Submit(t.Context(), greedy(make([]int32, 21), 2)); !errors.As(err, &full) || *full != (QueueFull{Requests: 2, RequestLimit: 3, Tokens: 51, TokenLimit: 50}) {
+		t.Errorf("too many tokens: got %v", err)
+	}
+	channels = append(channels, f.submit(t, greedy([]int32{2}, 2)), f.submit(t, greedy([]int32{3}, 2)))
+	if _, err := f.Submit(t.Context(), greedy([]int32{4}, 2)); !errors.As(err, &full) || *full != (QueueFull{Requests: 4, RequestLimit: 3, Tokens: 33, TokenLimit: 50}) {
+		t.Errorf("too many requests: got %v", err)
+	}
+	release()
+	for i, events := range channels {
+		if got := read(events); got.finish != FinishLength || got.err != nil {
+			t.Errorf("request %d: got %v %v, want length", i, got.finish, got.err)
+		}
+	}
+}
+
+func TestCancelFreesBlocks(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	events, err := f.Submit(ctx, greedy([]int32{1, 2, 3}, 390))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := f.Submit(ctx, greedy([]int32{1, 2}, 300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-events
+	cancel()
+	for _, c := range []<-chan Event{events, waiting} {
+		for range c { // ends, because the channel is closed
+		}
+	}
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := f.Stats()
+	if s.Cancelled != 2 || s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.Running+s.Waiting != 0 {
+		t.Errorf("after cancelling: %+v", s)
+	}
+}
+
+// Nobody reads: the engine must not wait, and the other request must finish.
+func TestSlowConsumerHoldsNobodyUp(t *testing.T) {
+	f := newFixture(t, nil)
+	slow := f.submit(t, greedy([]int32{1}, 300))
+	got := f.ask(t, greedy([]int32{2}, 350))
+	if want := f.model.greedy([]int32{2}, 350); !slices.Equal(got.tokens, want) {
+		t.Errorf("beside a slow consumer: got %v, want %v", got.tokens, want)
+	}
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late := read(slow)
+	if want := f.model.greedy([]int32{1}, 300); late.finish != FinishLength || !slices.Equal(late.tokens, want) {
+		t.Errorf("read late: got %d tokens and %q, want %d and length", len(late.tokens), late.finish, len(want))
+	}
+}
+
+func TestFailedStepFailsItsRequestsOnly(t *testing.T) {
+	panics := func(int64) error { panic("kernel table is empty") }
+	fails := func(int64) error { return errBroken }
+	cases := []struct {
+		name  string
+		fault func(int64) error
+		want  string
+	}{{"error", fails, "the device is on fire"}, {"panic", panics, "a step panicked: kernel table is empty"}}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, func(_ *Config, f *fixture) {
+				f.device.fault = func(step int64) error {
+					if step == 5 {
+						return test.fault(step)
+					}
+					return nil
+				}
+			})
+			got := f.ask(t, greedy([]int32{1}, 20))
+			if got.finish != FinishError || got.err == nil || !strings.Contains(got.err.Error(), test.want) || len(got.tokens) != 4 {
+				t.Errorf("got %d tokens, %v %v; want 4 and an error with %q", len(got.tokens), got.finish, got.err, test.want)
+			}
+			got = f.ask(t, greedy([]int32{1}, 20))
+			if want := f.model.greedy([]int32{1}, 20); got.err != nil || !slices.Equal(got.tokens, want) {
+				t.Errorf("afterwards: got %v %v, want %v", got.tokens, got.err, want)
+			}
+			if s := f.Stats(); s.Failed != 1 || s.FailedSteps != 1 || s.BlocksUsed != 0 || f.Err() != nil {
+				t.Errorf("stats: %+v, %v", s, f.Err())
+			}
+		})
+	}
+}
+
+// A device that stays broken fails every request with its error and says so, until it works again.
+func TestBrokenDevice(t *testing.T) {
+	var broken atomic.Bool
+	f := newFixture(t, func(c *Config, f *fixture) {
+		f.device.fault = func(int64) error {
+			if broken.Load() {
+				return errBroken
+			}
+			return nil
+		}
+		f.device.sync = func() error { return f.device.fault(0) }
+	})
+	for _, now := range []bool{false, true, true, false} {
+		broken.Store(now)
+		got := f.ask(t, greedy([]int32{1}, 3))
+		if now && (got.finish != FinishError || !errors.Is(got.err, errBroken) || !errors.Is(f.Err(), errBroken)) {
+			t.Errorf("broken: got %v %v, Err %v; want %v", got.finish, got.err, f.Err(), errBroken)
+		}
+		if !now && (got.finish != FinishLength || f.Err() != nil) {
+			t.Errorf("working: got %v %v, Err %v", got.finish, got.err, f.Err())
+		}
+	}
+	if s := f.Stats(); s.Failed != 2 || s.Finished != 2 || s.BlocksUsed != 0 {
+		t.Errorf("stats: %+v", s)
+	}
+}
+
+func TestStepThatCannotBeRecordedFails(t *testing.T) {
+	f := newFixture(t, func(c *Config, f *fixture) {
+		c.Device = f.graphs
+		f.graphs.refuse = errBroken
+	})
+	got := f.ask(t, greedy([]int32{1}, 3)) // its prompt is one row, a decode step
+	if !errors.Is(got.err, errBroken) || !strings.Contains(got.err.Error(), "--no-graphs") {
+		t.Errorf("got %v, want %v and the flag to set", got.err, errBroken)
+	}
+}
+
+func TestLogitsThatAreNoNumbersFailOneRequest(t *testing.T) {
+	f := newFixture(t, func(_ *Config, f *fixture) { f.model.poison = 9 })
+	good, bad := f.submit(t, greedy([]int32{1, 2}, 20)), f.submit(t, greedy([]int32{9, 2}, 20))
+	if got := read(bad); got.finish != FinishError || got.err == nil || !strings.Contains(got.err.Error(), "not finite") {
+		t.Errorf("not numbers: got %v %v %v, want an error", got.tokens, got.finish, got.err)
+	}
+	if got, want := read(good), f.model.greedy([]int32{1, 2}, 20); !slices.Equal(got.tokens, want) {
+		t.Errorf("its neighbour: got %v %v, want %v", got.tokens, got.err, want)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) { release = hold(f) })
+	defer release()
+	events := f.submit(t, greedy([]int32{1}, 5))
+	short, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if err := f.Drain(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while a request runs: got %v, want %v", err, context.DeadlineExceeded)
+	}
+	if _, err := f.Submit(t.Context(), greedy([]int32{1}, 5)); !errors.Is(err, ErrDraining) {
+		t.Errorf("Submit while draining: got %v, want %v", err, ErrDraining)
+	}
+	release()
+	if err := f.Drain(t.Context()); err != nil {
+		t.Errorf("Drain: %v", err)
+	}
+	if got := read(events); got.finish != FinishLength || len(got.tokens) != 5 {
+		t.Errorf("the request that ran: got %v %v", got.tokens, got.finish)
+	}
+}
+
+func TestCloseEndsRequests(t *testing.T) {
+	f := newFixture(t, nil)
+	var channels []<-chan Event
+	for range 20 {
+		channels = append(channels, f.submit(t, greedy([]int32{1}, 390)))
+	}
+	<-channels[0]
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, events := range channels {
+		for range events { // ends, because the channel is closed
+		}
+	}
+	if _, err := f.Submit(t.Context(), greedy([]int32{1}, 1)); !errors.Is(err, ErrDraining) {
+		t.Errorf("Submit after Close: got %v, want %v", err, ErrDraining)
+	}
+}
+
+func TestHeartbeatStopsWhileAStepHangs(t *testing.T) {
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) { release = hold(f) })
+	defer release()
+	if age := time.Since(f.Heartbeat()); age > time.Second {
+		t.Errorf("idle: the last beat was %v ago", age)
+	}
+	events := f.submit(t, greedy([]int32{1}, 2))
+	for f.Stats().Running == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	if age := time.Since(f.Heartbeat()); age < 15*time.Millisecond {
+		t.Errorf("a step hangs: the last beat was %v ago, want more", age)
+	}
+	release()
+	read(events)
+}
+
+// Many goroutines submit, cancel and read at their own pace: every token must be right and every block must come back.
+func TestSoak(t *testing.T) {
+	f := newFixture(t, func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens, c.MaxSequences = f.graphs, 40, 7, 6 })
+	var group sync.WaitGroup
+	for worker := range uint64(8) {
+		group.Go(func() {
+			r := rand.New(rand.NewPCG(worker, 6))
+			for range 15 {
+				prompt := append([]int32{1, 2, 3, 4, 5, 6, 7, 8, 9}[:r.IntN(10)], random(r, 1+r.IntN(20))...)
+				n := 1 + r.IntN(30)
+				ctx, cancel := context.WithCancel(t.Context())
+				events, err := f.Submit(ctx, greedy(prompt, n))
+				if err != nil {
+					t.Errorf("Submit: %v", err)
+				} else if r.IntN(3) == 0 {
+					for range r.IntN(5) {
+						<-events
+					}
+					cancel()
+					for range events {
+					}
+				} else if got, want := read(events), f.model.greedy(prompt, n); !slices.Equal(got.tokens, want) {
+					t.Errorf("prompt %v: got %v (%v), want %v", prompt, got.tokens, got.err, want)
+				}
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Stats(); s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.FailedSteps != 0 {
+		t.Errorf("after all: %+v", s)
+	}
+}
