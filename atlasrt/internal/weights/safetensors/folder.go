@@ -86,10 +86,10 @@ func (m *weightMap) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("weight_map: %w", ErrDuplicate)
 	}
 	*m = weightMap{}
-	p := &headerParser{json: json.NewDecoder(strings.NewReader(string(text)))}
+	s := &scanner{text: text}
 	shards := map[string]string{} // shared strings: a map of 100000 tensors names few files
-	return p.object(func(name string) error {
-		shard, err := p.string()
+	return s.object(func(name string) error {
+		shard, err := s.string()
 		if err != nil {
 			return fmt.Errorf("weight_map %q: %w", name, err)
 		}
