@@ -141,3 +141,41 @@ func TestFolderCheckpoint(t *testing.T) {
 		t.Errorf("readers share errors: %v, %v", first.Err(), second.Err())
 	}
 }
+
+// A checkpoint that is cut while it is loaded must end the load, not the process.
+func TestTruncatedWhileOpen(t *testing.T) {
+	norm := Tensor{Info: Info{Name: "norm", Type: tensor.F32, Shape: []int64{1 << 18}}, Data: make([]byte, 1<<20)}
+	folder := checkpointFolder(t, map[string]string{"config.json": "{}"})
+	shard := filepath.Join(folder, safetensors.SingleName)
+	if err := safetensors.Write(shard, norm); err != nil {
+		t.Fatal(err)
+	}
+	gguf := writeGGUF(t, llamaKeys, ggufTensor{"token_embd.weight", []int64{10, 8}}, ggufTensor{"blk.0.attn_q.weight", []int64{1 << 12, 64}})
+	cases := []struct {
+		path, file, name string
+		wants            []Want
+	}{
+		{folder, shard, "norm", []Want{{Name: "norm", Shape: norm.Shape}}},
+		{gguf, gguf, "model.layers.0.self_attn.q_proj.weight", nil},
+	}
+	for _, c := range cases {
+		checkpoint, err := Open(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(c.file, 4096); err != nil {
+			t.Fatal(err)
+		}
+		x, err := checkpoint.Tensor(c.name)
+		if err == nil {
+			err = Copy(make([]byte, len(x.Data)), x.Data)
+		}
+		if !matches(err, "truncated") {
+			t.Errorf("%s: reading %s: %v, want truncated", c.file, c.name, err)
+		}
+		if err := Check(checkpoint, c.wants); len(c.wants) > 0 && !matches(err, "truncated") {
+			t.Errorf("%s: Check: %v, want truncated", c.file, err)
+		}
+		checkpoint.Close()
+	}
+}

@@ -66,6 +66,10 @@ func Open(path string) (Checkpoint, error) {
 // Copy copies len(src) bytes of a tensor. It fails when the file was truncated or its device gave an error.
 func Copy(dst, src []byte) error { return mapping.Copy(dst, src) }
 
+// Guard runs read, which works on the bytes of tensors where they lie, and turns such a fault into an error too. It covers
+// the calling goroutine only.
+func Guard(read func() error) error { return mapping.Guard(read) }
+
 // Tracker remembers which names were asked for. The zero value has met none.
 type Tracker struct {
 	mutex sync.Mutex
