@@ -67,6 +67,15 @@ func normal(data []byte, t op.DType, rng *rand.Rand) {
 	oracle.Encode(data, t, values)
 }
 
+// checkpoints makes the matrices of a weight.
+func checkpoints(w op.Weight, rng *rand.Rand) [][]byte {
+	raw := make([][]byte, w.Count)
+	for e := range raw {
+		raw[e] = checkpoint(w, rng)
+	}
+	return raw
+}
+
 // checkpoint makes the bytes of a matrix as a file holds them: weights of standard deviation 1/√cols, so that products
 // with normal rows are normal again.
 func checkpoint(w op.Weight, rng *rand.Rand) []byte {

@@ -2,6 +2,7 @@ package optest
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"reflect"
 
@@ -9,12 +10,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// prepared is a case with the contents of its buffers on either side: they differ in packed weights alone.
+// prepared is a case with the contents of its buffers on the target's side.
 type prepared struct {
 	*Case
-	fields []field // of the target's side
+	fields []field
 	target contents
-	oracle contents
+	raw    [][]byte // the weight's matrices as a checkpoint holds them
 }
 
 // prepare fills the buffers of a case and packs its weights.
@@ -24,28 +25,36 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{Case: c, target: contents{}, oracle: contents{}}
-	common, err := c.fill(list, rng)
-	if err != nil {
+	p := &prepared{Case: c}
+	if p.target, err = c.fill(list, rng); err != nil {
 		return nil, err
 	}
-	for name, data := range common {
-		p.target[name], p.oracle[name] = data, data
-	}
 	if w, ok := c.weight(); ok {
-		raw := make([][]byte, w.Count)
-		for e := range raw {
-			raw[e] = checkpoint(w, rng)
-		}
-		if p.oracle["W.Data"], err = j.oracle.pack(w, raw); err != nil {
-			return nil, err
-		}
-		if p.target["W.Data"], err = j.target.pack(w, raw); err != nil {
+		p.raw = checkpoints(w, rng)
+		if p.target["W.Data"], err = j.target.pack(w, p.raw); err != nil {
 			return nil, err
 		}
 	}
 	p.fields, err = j.target.fields(c)
 	return p, err
+}
+
+// reference runs a case on the oracle's side. Only packed weights differ between the sides. The draws are those of Sample.
+func (j *judge) reference(p *prepared) (want contents, draws [][]oracle.Choice, err error) {
+	before := maps.Clone(p.target)
+	if w, ok := p.weight(); ok {
+		if before["W.Data"], err = j.oracle.pack(w, p.raw); err != nil {
+			return nil, nil, err
+		}
+	}
+	want, err = j.oracle.run(p.Case, before, func(args reflect.Value) {
+		if x, ok := args.Interface().(op.Sample); ok {
+			for r := range int(x.Rows) {
+				draws = append(draws, oracle.Choices(x, r))
+			}
+		}
+	})
+	return want, draws, err
 }
 
 // judge runs a case on both sides.
@@ -58,14 +67,7 @@ func (j *judge) judge(c *Case) Result {
 	if err != nil {
 		return result.failed(err)
 	}
-	var draws [][]oracle.Choice
-	want, err := j.oracle.run(c, p.oracle, func(args reflect.Value) {
-		if x, ok := args.Interface().(op.Sample); ok {
-			for r := range int(x.Rows) {
-				draws = append(draws, oracle.Choices(x, r))
-			}
-		}
-	})
+	want, draws, err := j.reference(p)
 	if err != nil {
 		return result.failed(err)
 	}
@@ -90,12 +92,7 @@ func (j *judge) judge(c *Case) Result {
 func (j *judge) judgePacking(c *Case) Result {
 	result := Result{Op: c.Op, Case: c.Name, Status: Pass}
 	w, _ := c.weight()
-	rng := c.random(j.Seed)
-	raw := make([][]byte, w.Count)
-	for e := range raw {
-		raw[e] = checkpoint(w, rng)
-	}
-	if _, err := j.target.pack(w, raw); err != nil {
+	if _, err := j.target.pack(w, checkpoints(w, c.random(j.Seed))); err != nil {
 		return result.failed(err)
 	}
 	return result

@@ -90,7 +90,10 @@ func candidates(x op.Sample, r int) []Choice {
 		}
 	}
 	slices.SortFunc(choices, func(a, b Choice) int {
-		return cmp.Or(cmp.Compare(b.Probability, a.Probability), cmp.Compare(a.Token, b.Token))
+		if a.Probability != b.Probability {
+			return cmp.Compare(b.Probability, a.Probability)
+		}
+		return cmp.Compare(a.Token, b.Token)
 	})
 	return choices
 }

@@ -1,0 +1,126 @@
+package optest
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// network is the sizes of a model that benchmarks are run at.
+type network struct {
+	name                 string
+	hidden, inner, vocab int
+	heads                heads
+}
+
+// benchCases are the calls of real models: one decode, eight decodes, a prefill.
+func benchCases(o Options) []*Case {
+	networks := []network{{"SmolLM2-135M", 576, 1536, 49152, heads{9, 3, 64}}}
+	if !o.Short {
+		networks = append(networks,
+			network{"Qwen3-0.6B", 1024, 3072, 151936, heads{16, 8, 128}},
+			network{"Qwen3-8B", 4096, 12288, 151936, heads{32, 8, 128}})
+	}
+	var list []*Case
+	for _, n := range networks {
+		for _, rows := range []int{1, 8, 512} {
+			list = append(list, n.plain(rows)...)
+			for _, scheme := range schemes {
+				list = append(list, n.products(scheme, rows)...)
+			}
+		}
+		list = append(list, n.attention()...)
+		list = append(list, n.sampling()...)
+	}
+	for _, scheme := range schemes {
+		list = append(list, mixture(scheme, 1, o)...)
+		list = append(list, mixture(scheme, 64, o)...)
+	}
+	return append(list, of("64 MiB", op.Copy{Bytes: 64 << 20}), of("64 MiB", op.Fill{Count: 16 << 20}))
+}
+
+// plain are the ops without weights.
+func (n network) plain(rows int) []*Case {
+	name := func(what string) string { return fmt.Sprintf("%s %s rows %d", n.name, what, rows) }
+	x := op.RotaryCache{
+		Heads: int32(n.heads.query), KVHeads: int32(n.heads.key), HeadDim: int32(n.heads.dim), Pairs: int32(n.heads.dim / 2),
+		BlockSize: 16, KVType: op.BF16, Eps: 1e-6,
+	}
+	return []*Case{
+		of(name("hidden"), op.RMSNorm{Rows: int32(rows), Cols: int32(n.hidden), Eps: 1e-6}).with("Residual"),
+		of(name("gate"), op.SwiGLU{Rows: int32(rows), Cols: int32(n.inner)}),
+		rotary(name("heads"), x, rows).with("QNorm", "KNorm"),
+	}
+}
+
+// products are those of one layer and of the output.
+func (n network) products(scheme op.Scheme, rows int) []*Case {
+	h := n.heads
+	var list []*Case
+	for _, m := range []struct {
+		what string
+		shape
+	}{
+		{"qkv", shape{(h.query + 2*h.key) * h.dim, n.hidden}},
+		{"output", shape{n.hidden, h.query * h.dim}},
+		{"gate and up", shape{2 * n.inner, n.hidden}},
+		{"down", shape{n.hidden, n.inner}},
+	} {
+		name := fmt.Sprintf("%s %s %s %s rows %d", n.name, scheme, m.what, m.shape, rows)
+		list = append(list, of(name, op.Linear{W: matrix(scheme, m.rows, m.cols), Rows: int32(rows), OutPitch: int32(m.rows)}))
+	}
+	if rows > 8 || n.hidden > 2048 { // nobody needs the gigabytes
+		return list
+	}
+	index := make([]int32, rows)
+	for i := range index {
+		index[i] = int32(i)
+	}
+	name := fmt.Sprintf("%s %s %s rows %d", n.name, scheme, shape{n.vocab, n.hidden}, rows)
+	logits := of(name, op.Logits{W: matrix(scheme, n.vocab, n.hidden), Rows: int32(rows), InRows: int32(rows)})
+	set(logits, "Index", index)
+	embedding := of(name, op.Embedding{W: matrix(scheme, n.vocab, n.hidden), Rows: int32(rows)})
+	set(embedding, "IDs", index)
+	return append(list, logits, embedding)
+}
+
+func (n network) attention() []*Case {
+	x := n.heads.attention(op.BF16, 16, 0)
+	decodes := make([]sequence, 16)
+	for i := range decodes {
+		decodes[i] = sequence{1, 1024}
+	}
+	return []*Case{
+		attention(n.name+" decode at 1024", x, decodes[:1], 0),
+		attention(n.name+" decode at 8192", x, []sequence{{1, 8192}}, 0),
+		attention(n.name+" 16 decodes at 1024", x, decodes, 0),
+		attention(n.name+" prefill of 512", x, []sequence{{512, 512}}, 0),
+	}
+}
+
+func (n network) sampling() []*Case {
+	all := func(int) filters { return filters{0.7, 0.9, 0.01, 40} }
+	greedy := func(int) filters { return filters{0, 1, 0, 0} }
+	var list []*Case
+	for _, rows := range []int{1, 8} {
+		list = append(list,
+			sample(fmt.Sprintf("%s greedy rows %d", n.name, rows), rows, n.vocab, greedy),
+			sample(fmt.Sprintf("%s all filters rows %d", n.name, rows), rows, n.vocab, all))
+	}
+	return list
+}
+
+// mixture is a layer with a quarter of the experts of Qwen3-30B-A3B, or an eighth.
+func mixture(scheme op.Scheme, rows int, o Options) []*Case {
+	const inner, hidden, top = 768, 2048, 8
+	count := 32
+	if o.Short {
+		count = 16
+	}
+	name := fmt.Sprintf("%s %d×%d×%d top %d rows %d", scheme, count, inner, hidden, top, rows)
+	ids := picks(rows, count, top, 0)
+	return []*Case{
+		of(name, op.ExpertUp{W: experts(scheme, count, 2*inner, hidden), Rows: int32(rows), TopK: top}).group(ids),
+		of(name, op.ExpertDown{W: experts(scheme, count, hidden, inner), Rows: int32(rows), TopK: top}).group(ids),
+	}
+}
