@@ -37,8 +37,10 @@ typedef struct {
     _Alignas(32) float values[kQueryFloats];  // [count][wide]
 } partials;
 
+// Where the keys of a split lie, then its values, then what will be read next; and room for a tile in f32.
 typedef struct {
-    const void *row[kTileKeys + 4];
+    const void *row[2 * kSplit + kTileKeys + 4];
+    const void *copied[kTileKeys + 4];
     _Alignas(32) float copy[kTileFloats];
 } tile;
 
@@ -49,25 +51,28 @@ INLINE f32x8 load8_cache(const void *row, int d, int bytes) {
     return bytes == 2 ? load8_bf16((const uint16_t *)row + d) : load8((const float *)row + d);
 }
 
-// Points t->row at the n keys (or values) from position first on; in f32 and whole lanes if copied. The last is repeated.
-static inline void fetch(tile *t, const queries *q, const void *cache, int32_t first, int32_t n, int copied) {
+// Points row at the n keys (or values) from position first on.
+static inline void locate(const void **row, const queries *q, const void *cache, int32_t first, int32_t n) {
     const atlas_PagedAttention *a = q->a;
-    const int32_t size = a->BlockSize, dim = a->HeadDim;
+    const int32_t size = a->BlockSize;
     for (int32_t i = 0; i < n;) {
         const int32_t offset = (first + i) % size, run = at_most(n - i, size - offset);
         const size_t block = q->table[(first + i) / size];
-        const char *p = (const char *)cache + ((block * a->KVHeads + q->head) * size + offset) * dim * kKVBytes;
-        for (int32_t j = 0; j < run; j++, p += (size_t)dim * kKVBytes) t->row[i++] = p;
+        const char *p = (const char *)cache + ((block * a->KVHeads + q->head) * size + offset) * a->HeadDim * kKVBytes;
+        for (int32_t j = 0; j < run; j++, p += (size_t)a->HeadDim * kKVBytes) row[i++] = p;
     }
-    if (copied) {
-        for (int32_t i = 0; i < n; i++) {
-            float *to = t->copy + i * q->wide;
-            for (int d = 0; d < dim; d += kWidth)
-                store8(to + d, kKVBytes == 2 ? load_up_to8_bf16((const uint16_t *)t->row[i] + d, dim - d) : load_up_to8((const float *)t->row[i] + d, dim - d));
-            t->row[i] = to;
-        }
+}
+
+// Copies n rows to f32 and whole lanes; the last stands for the four after it.
+static inline void widen(tile *t, const queries *q, const void *const *row, int32_t n) {
+    const int dim = q->a->HeadDim;
+    for (int32_t i = 0; i < n; i++) {
+        float *to = t->copy + i * q->wide;
+        for (int d = 0; d < dim; d += kWidth)
+            store8(to + d, kKVBytes == 2 ? load_up_to8_bf16((const uint16_t *)row[i] + d, dim - d) : load_up_to8((const float *)row[i] + d, dim - d));
+        t->copied[i] = to;
     }
-    for (int32_t i = 0; i < 4; i++) t->row[n + i] = t->row[n - 1];
+    for (int32_t i = 0; i < 4; i++) t->copied[n + i] = t->copied[n - 1];
 }
 
 // Lane pairs of two sums, interleaved: the first step of sum8 for two vectors.
@@ -80,39 +85,51 @@ INLINE __m128 sum_four(f32x8 x, f32x8 y) {
     return _mm_add_ps(_mm256_castps256_ps128((__m256)s), _mm256_extractf128_ps((__m256)s, 1));
 }
 
-// Scores of n query vectors (1 to 4) with the four keys at row: keys go two by two where registers are short.
-INLINE void score_four(const float *q, int wide, int n, const void *const *row, int bytes, float *scores) {
+// Asks for the lines of a few rows, as many bytes as eight elements of each take, with every call for another d: one by
+// one, because a burst would hold up what computes.
+INLINE void prefetch_lines(const void *const *row, int rows, int d, int bytes) {
+    const int size = rows * kWidth * bytes, every = size < 64 ? 64 / size : 1, lines = size < 64 ? 1 : size / 64;
+    const int step = d / kWidth / every;
+    if (d / kWidth % every) return;
+    for (int l = 0; l < lines; l++) __builtin_prefetch((const char *)row[step % rows] + (step / rows * lines + l) * 64);
+}
+
+// Scores of n query vectors (1 to 4) with the four keys at row: keys go two by two where registers are short. Rows that
+// lie ahead by some will be wanted soon.
+INLINE void score_four(const float *q, int wide, int n, const void *const *row, int32_t ahead, int bytes, float *scores) {
     const int together = n == 4 ? 2 : 4;
     f32x8 pairs[4][2];
     for (int k = 0; k < 4; k += together) {
         f32x8 sum[4][4] = {0};
-        for (int d = 0; d < wide; d += kWidth)
+        for (int d = 0; d < wide; d += kWidth) {
+            if (ahead) prefetch_lines(row + ahead + k, together, d, bytes);
             for (int j = 0; j < together; j++) {
                 const f32x8 key = load8_cache(row[k + j], d, bytes);
                 for (int i = 0; i < n; i++) sum[i][j] = fma8(load8(q + i * wide + d), key, sum[i][j]);
             }
+        }
         for (int i = 0; i < n; i++)
             for (int j = 0; j < together; j += 2) pairs[i][(k + j) / 2] = sum_pairs(sum[i][j], sum[i][j + 1]);
     }
     for (int i = 0; i < n; i++) _mm_storeu_ps(scores + i * kPitch, sum_four(pairs[i][0], pairs[i][1]));
 }
 
-INLINE void score_queries(const queries *q, int32_t i, int n, const tile *t, int32_t keys, int bytes, float *scores) {
-    for (int32_t k = 0; k < keys; k += 4) score_four(q->q + i * q->wide, q->wide, n, t->row + k, bytes, scores + i * kPitch + k);
+INLINE void score_queries(const queries *q, int32_t i, int n, const void *const *row, int32_t keys, int32_t ahead, int bytes, float *scores) {
+    for (int32_t k = 0; k < keys; k += 4) score_four(q->q + i * q->wide, q->wide, n, row + k, i ? 0 : ahead, bytes, scores + i * kPitch + k);
 }
 
 // Scores of all query vectors with the keys of a tile.
-INLINE void score_tile(const queries *q, const tile *t, int32_t keys, int bytes, float *scores) {
+INLINE void score_tile(const queries *q, const void *const *row, int32_t keys, int32_t ahead, int bytes, float *scores) {
     for (int32_t i = 0; i < q->count;) {
         const int32_t rest = q->count - i;
         if (rest == 4 || rest >= 7) {
-            score_queries(q, i, 4, t, keys, bytes, scores), i += 4;
+            score_queries(q, i, 4, row, keys, ahead, bytes, scores), i += 4;
         } else if (rest >= 3) {
-            score_queries(q, i, 3, t, keys, bytes, scores), i += 3;
+            score_queries(q, i, 3, row, keys, ahead, bytes, scores), i += 3;
         } else if (rest == 2) {
-            score_queries(q, i, 2, t, keys, bytes, scores), i += 2;
+            score_queries(q, i, 2, row, keys, ahead, bytes, scores), i += 2;
         } else {
-            score_queries(q, i, 1, t, keys, bytes, scores), i += 1;
+            score_queries(q, i, 1, row, keys, ahead, bytes, scores), i += 1;
         }
     }
 }
@@ -135,29 +152,32 @@ INLINE void weigh(float *scores, int32_t first, int32_t last, float *max, float 
 }
 
 // Adds keys first … last-1 to n times v lanes of values.
-INLINE void add_lanes(float *values, int wide, int n, int v, const float *weights, const void *const *row, int32_t first, int32_t last, int d, int bytes) {
+INLINE void add_lanes(float *values, int wide, int n, int v, const float *weights, const void *const *row, int32_t first, int32_t last, int32_t ahead, int d, int bytes) {
     f32x8 sum[4][8];
     for (int i = 0; i < n; i++)
         for (int j = 0; j < v; j++) sum[i][j] = load8(values + i * wide + d + j * kWidth);
-    for (int32_t t = first; t < last; t++)
+    for (int32_t t = first; t < last; t++) {
+        if (ahead)
+            for (int b = 0; b < v * kWidth * bytes; b += 64) __builtin_prefetch((const char *)row[t + ahead] + d * bytes + b);
         for (int j = 0; j < v; j++) {
             const f32x8 x = load8_cache(row[t], d + j * kWidth, bytes);
             for (int i = 0; i < n; i++) sum[i][j] = fma8(set8(weights[i * kPitch + t]), x, sum[i][j]);
         }
+    }
     for (int i = 0; i < n; i++)
         for (int j = 0; j < v; j++) store8(values + i * wide + d + j * kWidth, sum[i][j]);
 }
 
 // Adds keys first … last-1 to the values of n query vectors, v lanes of the head at a time.
-INLINE void add_values(float *values, int wide, int n, int v, const float *weights, const void *const *row, int32_t first, int32_t last, int bytes) {
+INLINE void add_values(float *values, int wide, int n, int v, const float *weights, const void *const *row, int32_t first, int32_t last, int32_t ahead, int bytes) {
     int d = 0;
-    for (; d + v * kWidth <= wide; d += v * kWidth) add_lanes(values, wide, n, v, weights, row, first, last, d, bytes);
-    for (; d < wide; d += kWidth) add_lanes(values, wide, n, 1, weights, row, first, last, d, bytes);
+    for (; d + v * kWidth <= wide; d += v * kWidth) add_lanes(values, wide, n, v, weights, row, first, last, ahead, d, bytes);
+    for (; d < wide; d += kWidth) add_lanes(values, wide, n, 1, weights, row, first, last, ahead, d, bytes);
 }
 
 // Adds the values of a tile, which begins at position begin of the split, to all query vectors. The vectors of one row
 // see the same positions and go together.
-INLINE void add_tile(const queries *q, const tile *t, int32_t split, int32_t begin, int32_t keys, int bytes, const float *scores, float *values) {
+INLINE void add_tile(const queries *q, const void *const *row, int32_t split, int32_t begin, int32_t keys, int32_t ahead, int bytes, const float *scores, float *values) {
     for (int32_t i = 0; i < q->count;) {
         const int32_t first = at_least(q->first[i] - split - begin, 0), last = at_most(q->last[i] - split - begin + 1, keys);
         int32_t n = 1;
@@ -166,13 +186,13 @@ INLINE void add_tile(const queries *q, const tile *t, int32_t split, int32_t beg
         const float *w = scores + i * kPitch + begin;
         if (first < last) {
             if (n == 4)
-                add_values(v, q->wide, 4, 2, w, t->row, first, last, bytes);
+                add_values(v, q->wide, 4, 2, w, row, first, last, i ? 0 : ahead, bytes);
             else if (n == 3)
-                add_values(v, q->wide, 3, 4, w, t->row, first, last, bytes);
+                add_values(v, q->wide, 3, 4, w, row, first, last, i ? 0 : ahead, bytes);
             else if (n == 2)
-                add_values(v, q->wide, 2, 4, w, t->row, first, last, bytes);
+                add_values(v, q->wide, 2, 4, w, row, first, last, i ? 0 : ahead, bytes);
             else
-                add_values(v, q->wide, 1, 8, w, t->row, first, last, bytes);
+                add_values(v, q->wide, 1, 8, w, row, first, last, i ? 0 : ahead, bytes);
         }
         i += n;
     }
@@ -180,8 +200,8 @@ INLINE void add_tile(const queries *q, const tile *t, int32_t split, int32_t beg
 
 INLINE int sees(const queries *q, int32_t i, int32_t split) { return q->first[i] < split + kSplit && q->last[i] >= split; }
 
-// Attends over the split that begins at position split.
-static inline void attend(const queries *q, int32_t split, partials *p) {
+// Attends over the split that begins at position split; next is the split to come, if the caller knows it.
+static inline void attend(const queries *q, int32_t split, int32_t next, partials *p) {
     _Alignas(32) float scores[kQueries * kPitch];
     tile t;
     int32_t begin = kSplit, end = 0;
@@ -191,26 +211,34 @@ static inline void attend(const queries *q, int32_t split, partials *p) {
         end = at_least(end, at_most(q->last[i] - split + 1, kSplit));
     }
     const int copied = q->a->HeadDim % kWidth != 0 || (kKVBytes == 2 && q->count > kFewQueries);
-    const int32_t step = at_most(kTileFloats / q->wide, kTileKeys);
-    for (int32_t k = begin; k < end; k += step) {
-        const int32_t keys = at_most(step, end - k);
-        fetch(&t, q, q->a->K, split + k, keys, copied);
-        if (copied)
-            score_tile(q, &t, keys, 4, scores + k);
-        else
-            score_tile(q, &t, keys, kKVBytes, scores + k);
+    const int32_t step = at_most(kTileFloats / q->wide, kTileKeys), count = end - begin;
+    const void **key = t.row, **value = key + count, **after = value + count;
+    locate(key, q, q->a->K, split + begin, count);
+    locate(value, q, q->a->V, split + begin, count);
+    const int32_t known = next > split ? at_most(step, q->last[q->count - 1] + 1 - next) : 0;
+    if (known > 0) locate(after, q, q->a->K, next, known);
+    for (int32_t i = at_least(known, 0); i < step + 4; i++) after[i] = value[count - 1];
+    for (int32_t k = 0; k < count; k += step) {
+        const int32_t keys = at_most(step, count - k);
+        if (copied) {
+            widen(&t, q, key + k, keys);
+            score_tile(q, t.copied, keys, 0, 4, scores + begin + k);
+        } else {
+            score_tile(q, key + k, keys, step, kKVBytes, scores + begin + k);
+        }
     }
     for (int32_t i = 0; i < q->count; i++)
         if (sees(q, i, split))
             weigh(scores + i * kPitch, at_least(q->first[i] - split, 0), at_most(q->last[i] - split, kSplit - 1), &p->max[i], &p->sum[i]);
     memset(p->values, 0, (size_t)q->count * q->wide * sizeof(float));
-    for (int32_t k = begin; k < end; k += step) {
-        const int32_t keys = at_most(step, end - k);
-        fetch(&t, q, q->a->V, split + k, keys, copied);
-        if (copied)
-            add_tile(q, &t, split, k, keys, 4, scores, p->values);
-        else
-            add_tile(q, &t, split, k, keys, kKVBytes, scores, p->values);
+    for (int32_t k = 0; k < count; k += step) {
+        const int32_t keys = at_most(step, count - k);
+        if (copied) {
+            widen(&t, q, value + k, keys);
+            add_tile(q, t.copied, split, begin + k, keys, 0, 4, scores, p->values);
+        } else {
+            add_tile(q, value + k, split, begin + k, keys, step, kKVBytes, scores, p->values);
+        }
     }
 }
 

@@ -58,7 +58,7 @@ static inline void attention_splits(const atlas_PagedAttention *a, void *scratch
         gather(&q, a, seq, head, row, end, begin);
         const int32_t first = q.first[0] / kSplit, last = q.last[q.count - 1];
         for (int32_t s = first + (int32_t)(lane + kLanes - first % kLanes) % kLanes; s <= last / kSplit && last >= 0; s += kLanes) {
-            attend(&q, s * kSplit, &p);
+            attend(&q, s * kSplit, (s + kLanes) * kSplit, &p);
             for (int32_t i = 0; i < q.count; i++) {
                 if (!sees(&q, i, s * kSplit)) continue;
                 const int32_t r = row + (begin + i) / group, h = head * group + (begin + i) % group;
@@ -97,7 +97,7 @@ INLINE void attend_rows(const atlas_PagedAttention *a, int32_t seq, int32_t head
         memset(all.values, 0, (size_t)q.count * q.wide * sizeof(float));
         const int32_t last = q.last[q.count - 1];
         for (int32_t split = q.first[0] / kSplit * kSplit; split <= last; split += kSplit) {
-            attend(&q, split, &p);
+            attend(&q, split, split + kSplit, &p);
             for (int32_t i = 0; i < q.count; i++)
                 if (sees(&q, i, split))
                     merge(&all.max[i], &all.sum[i], all.values + i * q.wide, p.max[i], p.sum[i], p.values + i * q.wide, q.wide);
