@@ -148,41 +148,51 @@ func sameLogProb(a, b sample.TokenLogProb) bool {
 	return a.Token == b.Token && a.LogProb == b.LogProb && slices.Equal(a.Top, b.Top)
 }
 
-// Draws depend on the request's seed alone (T166).
-func TestDrawsDoNotDependOnNeighbours(t *testing.T) {
+// Draws depend on the request's own seed, position and edits, whatever its neighbours ask for (T166).
+func TestDraws(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 5))
-	request := Request{Prompt: random(r, 9), MaxTokens: 40, LogProbs: -1, Sampling: sample.Params{
-		Temperature: 1.5, TopP: 0.95, MinP: 0.01, TopK: 30, RepetitionPenalty: 1.2, FrequencyPenalty: 0.3, PresencePenalty: 0.2,
-		LogitBias: map[int32]float32{3: 2, 7: float32(math.Inf(-1))}, Seed: 1 << 40,
-	}}
-	want := newFixture(t, nil).ask(t, request).tokens
-	if len(want) != 40 || slices.Contains(want, 7) {
-		t.Fatalf("alone: got %v, want 40 tokens without 7", want)
+	var requests []Request
+	for i := range 12 {
+		p := sample.Defaults()
+		p.Seed = int64(r.Uint64())
+		p.Temperature = []float32{0, 0.7, 1.5}[i%3]
+		if i%2 == 0 {
+			p.RepetitionPenalty, p.FrequencyPenalty, p.PresencePenalty = 1.3, 0.5, 0.25
+		}
+		if i%4 < 2 {
+			p.LogitBias = map[int32]float32{r.Int32N(fakeVocab): 2, 7: float32(math.Inf(-1))}
+		}
+		q := Request{Prompt: random(r, 1+r.IntN(12)), MaxTokens: 30, LogProbs: -1, Sampling: p}
+		if i%5 == 0 {
+			q.MinTokens, q.End = 10, random(r, 8)
+		}
+		requests = append(requests, q)
 	}
-	for _, name := range []string{"queued", "recorded"} {
+	for _, name := range []string{"queued", "recorded", "no room"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, func(c *Config, f *fixture) {
-				c.Blocks = 30
 				if name == "recorded" {
 					c.Device = f.graphs
 				}
+				if name == "no room" {
+					c.Blocks = 40
+				}
 			})
-			var others []<-chan Event
-			for range 7 {
-				others = append(others, f.submit(t, greedy(random(r, 10), 30)))
+			var channels []<-chan Event
+			for _, q := range requests {
+				channels = append(channels, f.submit(t, q))
 			}
-			if got := f.ask(t, request).tokens; !slices.Equal(got, want) {
-				t.Errorf("among others: got %v, want %v", got, want)
-			}
-			for _, o := range others {
-				read(o)
+			for i, events := range channels {
+				if got, want := read(events), f.model.drawn(requests[i]); !slices.Equal(got.tokens, want) {
+					t.Errorf("%+v:\ngot  %v\nwant %v", requests[i], got.tokens, want)
+				}
 			}
 		})
 	}
-	other := request
-	other.Sampling.Seed++
-	if got := newFixture(t, nil).ask(t, other).tokens; slices.Equal(got, want) {
-		t.Errorf("another seed gives the same %v", got)
+	twin := requests[1]
+	twin.Sampling.Seed += 1 << 40
+	if f := newFixture(t, nil); slices.Equal(f.ask(t, twin).tokens, f.model.drawn(requests[1])) {
+		t.Error("a seed that differs in a high bit gives the same tokens")
 	}
 }
 
@@ -209,6 +219,9 @@ func TestEnd(t *testing.T) {
 			}
 		}
 		got := f.ask(t, r)
+		if want := f.model.drawn(r); !slices.Equal(got.tokens, want) {
+			t.Errorf("got %v, want %v", got.tokens, want)
+		}
 		if len(got.tokens) < 12 || slices.ContainsFunc(got.tokens[:12], func(v int32) bool { return v != 5 && v != 6 }) {
 			t.Errorf("got %v, want at least 12 tokens that are 5 or 6", got.tokens)
 		}
@@ -242,6 +255,26 @@ func TestPromptLogProbs(t *testing.T) {
 			read(other)
 		})
 	}
+}
+
+// An older request takes the blocks of a prompt that is being scored: it starts over, and each entry comes once.
+func TestPreemptedPromptLogProbs(t *testing.T) {
+	f := newFixture(t, func(c *Config, _ *fixture) { c.Blocks, c.MaxSequences, c.MaxOutputs = 20, 2, 2 })
+	older := f.submit(t, greedy([]int32{1, 2, 3}, 60))
+	prompt := random(rand.New(rand.NewPCG(3, 6)), 70)
+	r := greedy(prompt, 3)
+	r.PromptLogProbs = true
+	got := f.ask(t, r)
+	preempted(t, f)
+	if len(got.prompt) != len(prompt)-1 {
+		t.Fatalf("got %d entries, want %d", len(got.prompt), len(prompt)-1)
+	}
+	for i, l := range got.prompt {
+		if want := sample.LogProbs(f.model.logits(prompt[:i+1]), prompt[i+1], 0); !sameLogProb(l, want) {
+			t.Errorf("prompt token %d: got %+v, want %+v", i+1, l, want)
+		}
+	}
+	read(older)
 }
 
 func TestCachedTokensAreReported(t *testing.T) {

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -110,6 +112,9 @@ func (m *fakeModel) run(q op.Stream, in *model.Inputs) {
 	if m.device.fault != nil {
 		if err := m.device.fault(n); err != nil {
 			q.Fail(err)
+			if errors.Is(err, errPanic) {
+				panic(err)
+			}
 			return
 		}
 	}
@@ -198,6 +203,59 @@ func (m *fakeModel) logits(tokens []int32) []float32 {
 	return out
 }
 
+// drawn is what a request must give, from the formulas of op.Sample; it knows no top-k, top-p and min-p.
+func (m *fakeModel) drawn(r Request) []int32 {
+	all := slices.Clone(r.Prompt)
+	for {
+		generated := all[len(r.Prompt):]
+		type choice struct {
+			token int32
+			z     float64
+		}
+		var choices []choice
+		for v, z := range m.logits(all) {
+			token := int32(v)
+			if len(generated) < r.MinTokens && slices.Contains(r.End, token) {
+				continue
+			}
+			z += r.Sampling.LogitBias[token]
+			if slices.Contains(all, token) && z > 0 {
+				z /= r.Sampling.RepetitionPenalty
+			} else if slices.Contains(all, token) {
+				z *= r.Sampling.RepetitionPenalty
+			}
+			for i, g := range generated {
+				if g == token {
+					z -= r.Sampling.FrequencyPenalty
+					if slices.Index(generated, g) == i {
+						z -= r.Sampling.PresencePenalty
+					}
+				}
+			}
+			choices = append(choices, choice{token, float64(z)})
+		}
+		slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(b.z, a.z) })
+		next := choices[0].token
+		if temperature := float64(r.Sampling.Temperature); temperature > 0 {
+			sum := 0.0
+			for _, c := range choices {
+				sum += math.Exp(c.z / temperature)
+			}
+			u, before := float64(op.Uniform(r.Sampling.Seed, int32(len(all)))), 0.0
+			for _, c := range choices {
+				if before += math.Exp(c.z/temperature) / sum; before > u {
+					next = c.token
+					break
+				}
+			}
+		}
+		all = append(all, next)
+		if len(all) == len(r.Prompt)+r.MaxTokens || slices.Contains(r.End, next) {
+			return all[len(r.Prompt):]
+		}
+	}
+}
+
 // greedy is what a prompt must give, whatever runs beside it.
 func (m *fakeModel) greedy(prompt []int32, n int) []int32 {
 	all := append([]int32(nil), prompt...)
@@ -214,7 +272,10 @@ func (m *fakeModel) greedy(prompt []int32, n int) []int32 {
 	return all[len(prompt):]
 }
 
-var errBroken = errors.New("the device is on fire")
+var (
+	errBroken = errors.New("the device is on fire")
+	errPanic  = errors.New("kernel table is empty") // fails the stream, and panics
+)
 
 // fixture is an engine on the fake model.
 type fixture struct {

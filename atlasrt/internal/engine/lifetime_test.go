@@ -97,7 +97,11 @@ func TestFailedStepFailsItsRequestsOnly(t *testing.T) {
 		name  string
 		fault func(int64) error
 		want  string
-	}{{"error", fails, "the device is on fire"}, {"panic", panics, "a step panicked: kernel table is empty"}}
+	}{
+		{"error", fails, "the device is on fire"},
+		{"panic", panics, "a step panicked: kernel table is empty"},
+		{"panic and error", func(int64) error { return errPanic }, "a step panicked: kernel table is empty"},
+	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, func(_ *Config, f *fixture) {
