@@ -57,8 +57,6 @@ func textFilter(id string) filter {
 		return truncateFilter
 	case "wordcount":
 		return wordCountFilter
-	case "wordwrap":
-		return wordWrapFilter
 	case "striptags":
 		return stripTagsFilter
 	case "urlencode":
@@ -300,84 +298,6 @@ func wordCountFilter(r *run, v Value, a args) (Value, error) {
 	}
 	isWord := func(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsNumber(c) }
 	return Int(len(strings.FieldsFunc(s.text, func(c rune) bool { return !isWord(c) }))), r.spend(len(s.text) / bytesPerStep)
-}
-
-// wordWrapFilter breaks lines at white space; words longer than the width are cut.
-func wordWrapFilter(r *run, v Value, a args) (Value, error) {
-	values, err := a.bind("wordwrap", 0, "width", "break_long_words", "wrapstring", "break_on_hyphens")
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArgument(v, Str{})
-	if err != nil {
-		return nil, failf("'%s object' has no attribute 'splitlines'", v.typeName())
-	}
-	width, err := integerArgument(values[0], 79)
-	if err != nil {
-		return nil, err
-	}
-	if width <= 0 {
-		return nil, failf("invalid width %d (must be > 0)", width)
-	}
-	if _, none := values[2].(None); none {
-		values[2] = nil
-	}
-	newline, err := textArgument(values[2], Control("\n"))
-	if err != nil {
-		return nil, err
-	}
-	cut := values[1] == nil || truth(values[1])
-	b := textBuilder{run: r}
-	for i, line := range s.lines(false) {
-		if i > 0 {
-			b.add(newline)
-		}
-		for j, part := range wrap(line, width, cut) {
-			if j > 0 {
-				b.add(newline)
-			}
-			b.add(part)
-		}
-	}
-	return b.str(), r.over
-}
-
-// wrap breaks one line into lines of at most width characters.
-func wrap(line Str, width int, cut bool) []Str {
-	var lines []Str
-	start, end, used := 0, 0, 0 // the current line is [start, end), used characters long
-	flush := func(next int) {
-		if end > start {
-			lines = append(lines, line.slice(start, end))
-		}
-		start, end, used = next, next, 0
-	}
-	for pos := 0; pos < len(line.text); {
-		word := len(line.text) - len(strings.TrimLeftFunc(line.text[pos:], isSpace))
-		stop := word + len(line.text[word:]) - len(strings.TrimLeftFunc(line.text[word:], func(c rune) bool { return !isSpace(c) }))
-		if word == len(line.text) {
-			break
-		}
-		gap, size := utf8.RuneCountInString(line.text[pos:word]), utf8.RuneCountInString(line.text[word:stop])
-		if end > start && used+gap+size > width || end == start && len(lines) > 0 {
-			flush(word)
-			gap = 0
-		}
-		if used+gap+size > width && cut {
-			for word < stop && used+gap+size > width {
-				head := byteOffset(line.text[word:stop], max(width-used-gap, 1), size)
-				end = word + head
-				flush(word + head)
-				word, gap = word+head, 0
-				size = utf8.RuneCountInString(line.text[word:stop])
-			}
-		}
-		end = stop
-		used += gap + size
-		pos = stop
-	}
-	flush(len(line.text))
-	return lines
 }
 
 func stripTagsFilter(r *run, v Value, a args) (Value, error) {
