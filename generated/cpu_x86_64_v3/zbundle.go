@@ -24,7 +24,7 @@ func Bundle() *bundle.Bundle {
 		Features:    []string{},
 		Kernels:     Kernels[:],
 		Contract:    "602acb614e3f55617b12aa805f18c136",
-		Sources:     "dde4d129ddc531c42bab9964165babcb",
+		Sources:     "052b4b89094ef7d36cd9bf56085543a0",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

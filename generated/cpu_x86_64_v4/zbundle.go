@@ -24,7 +24,7 @@ func Bundle() *bundle.Bundle {
 		Features:    []string{"avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
 		Contract:    "626db8ec6007c605c67df53fb47519d8",
-		Sources:     "c1b1cbee3be5d3c28adc1893080e8d70",
+		Sources:     "e027a12320fd36e195054601c27369e5",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)
