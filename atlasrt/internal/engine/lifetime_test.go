@@ -116,6 +116,9 @@ func TestFailedStepFailsItsRequestsOnly(t *testing.T) {
 			if got.finish != FinishError || got.err == nil || !strings.Contains(got.err.Error(), test.want) || len(got.tokens) != 4 {
 				t.Errorf("got %d tokens, %v %v; want 4 and an error with %q", len(got.tokens), got.finish, got.err, test.want)
 			}
+			if err := f.Err(); err != nil {
+				t.Errorf("the device works, and Err says %v", err)
+			}
 			got = f.ask(t, greedy([]int32{1}, 20))
 			if want := f.model.greedy([]int32{1}, 20); got.err != nil || !slices.Equal(got.tokens, want) {
 				t.Errorf("afterwards: got %v %v, want %v", got.tokens, got.err, want)
