@@ -28,6 +28,10 @@ func batches(o Options) []*Case {
 		of(name("97 columns"), op.SwiGLU{Rows: rows, Cols: 97}),
 		of(name("1536 columns"), op.SwiGLU{Rows: rows, Cols: 1536}),
 	}
+	drawing := func(r int) filters {
+		return []filters{{0, 1, 0, 0}, {1, 1, 0, 0}, {0.8, 0.9, 0, 0}, {1.2, 1, 0.05, 0}, {1, 1, 0, 30}}[r%5]
+	}
+	list = append(list, sample(name("vocabulary 97"), rows, 97, drawing), sample(name("vocabulary 3000"), rows, 3000, drawing))
 	for i, h := range headShapes[:5] {
 		x := op.RotaryCache{
 			Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), Pairs: int32(h.dim / 2), BlockSize: 16,

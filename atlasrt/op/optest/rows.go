@@ -91,11 +91,14 @@ func (f field) perRow(picks int) int {
 
 // rows is the part of a buffer that belongs to a window of rows, or all of it where it is not laid out by rows.
 func (f field) rows(data []byte, w window, picks int) []byte {
-	n := f.perRow(picks)
-	if n == 0 {
+	n, size := f.perRow(picks), int(f.dtype.Bytes())
+	switch {
+	case f.first == "Rows+1": // starts; batches here have no edits, so they are all zero
+		return data[:(w.rows+1)*size]
+	case n == 0:
 		return data
 	}
-	pitch, inner, size := f.pitch, f.inner, int(f.dtype.Bytes())
+	pitch, inner := f.pitch, f.inner
 	if f.vector {
 		pitch, inner = 1, 1
 	}

@@ -1,0 +1,142 @@
+package optest_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/optest"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// rounding is the oracle with activations rounded, row by row, before they meet a matrix.
+type rounding struct {
+	*oracle.Set
+	round func(row []float32)
+}
+
+func (s rounding) rows(p op.Ptr, rows, cols int32) (op.Ptr, []float32) {
+	values := slices.Clone(floats(p, rows*cols))
+	for row := range slices.Chunk(values, int(cols)) {
+		s.round(row)
+	}
+	return op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(values)))), values
+}
+
+func (s rounding) Linear(q op.Stream, x op.Linear) {
+	p, keep := s.rows(x.In, x.Rows, x.W.Cols)
+	x.In = p
+	s.Set.Linear(q, x)
+	_ = keep[0]
+}
+
+func (s rounding) Logits(q op.Stream, x op.Logits) {
+	p, keep := s.rows(x.In, x.InRows, x.W.Cols)
+	x.In = p
+	s.Set.Logits(q, x)
+	_ = keep[0]
+}
+
+func (s rounding) ExpertUp(q op.Stream, x op.ExpertUp) {
+	p, keep := s.rows(x.In, x.Rows, x.W.Cols)
+	x.In = p
+	s.Set.ExpertUp(q, x)
+	_ = keep[0]
+}
+
+func (s rounding) ExpertDown(q op.Stream, x op.ExpertDown) {
+	p, keep := s.rows(x.In, x.Rows*x.TopK, x.W.Cols)
+	x.In = p
+	s.Set.ExpertDown(q, x)
+	_ = keep[0]
+}
+
+// toInt8 rounds groups of n elements to 127ths of their largest.
+func toInt8(row []float32, n int) {
+	for group := range slices.Chunk(row, n) {
+		var largest float64
+		for _, v := range group {
+			largest = max(largest, math.Abs(float64(v)))
+		}
+		for i, v := range group {
+			group[i] = float32(math.Round(float64(v)/largest*127) * largest / 127)
+		}
+	}
+}
+
+func toBF16(row []float32) {
+	for i, v := range row {
+		var b [2]byte
+		oracle.Encode(b[:], op.BF16, []float64{float64(v)})
+		row[i] = math.Float32frombits(uint32(b[0])<<16 | uint32(b[1])<<24)
+	}
+}
+
+// What honest kernels round passes where the target says so, and not where it claims to be exact.
+func TestTolerancesFitHonestKernels(t *testing.T) {
+	cases := []struct {
+		name    string
+		round   func(row []float32)
+		schemes []string
+	}{
+		{"int8 by block", func(row []float32) { toInt8(row, 32) }, []string{"q8_0", "q4_0", "q4_1"}},
+		{"int8 by row", func(row []float32) { toInt8(row, len(row)) }, []string{"q8_0", "q4_0", "q4_1"}},
+		{"bf16", toBF16, []string{"bf16", "q8_0", "q4_0", "q4_1"}},
+	}
+	for _, c := range cases {
+		for _, scheme := range c.schemes {
+			for _, name := range []string{"Linear", "Logits", "ExpertUp", "ExpertDown"} {
+				judged := target(rounding{oracle.New(op.F32), c.round}, op.F32)
+				o := optest.Options{Ops: []string{name}, Match: scheme, Seed: 1, Short: true}
+				judged.Exact = false
+				for _, r := range run(t, judged, o).Results {
+					if r.Status != optest.Pass {
+						t.Errorf("%s: %s", c.name, r)
+					}
+				}
+				judged.Exact = true
+				for _, r := range run(t, judged, o).Results {
+					if r.Status == optest.Pass && !strings.HasPrefix(r.Case, "rows alone") {
+						t.Errorf("%s, claimed to be exact: %s", c.name, r)
+					}
+				}
+			}
+		}
+	}
+}
+
+// narrow sums products in float32, one after the other.
+type narrow struct{ *oracle.Set }
+
+func (s narrow) Linear(q op.Stream, x op.Linear) {
+	if x.W.Scheme != op.SchemeBF16 || x.Bias != 0 || x.W.Scale != 0 {
+		s.Set.Linear(q, x)
+		return
+	}
+	weights := unsafe.Slice((*uint16)(*(*unsafe.Pointer)(unsafe.Pointer(&x.W.Data))), x.W.Rows*x.W.Cols)
+	in, out := floats(x.In, x.Rows*x.W.Cols), floats(x.Out, (x.Rows-1)*x.OutPitch+x.W.Rows)
+	for r := range int(x.Rows) {
+		for n := range int(x.W.Rows) {
+			var sum float32
+			for k := range int(x.W.Cols) {
+				sum += float32(in[r*int(x.W.Cols)+k] * math.Float32frombits(uint32(weights[n*int(x.W.Cols)+k])<<16))
+			}
+			out[r*int(x.OutPitch)+n] = sum
+		}
+	}
+}
+
+func TestSumsInF32AreExactEnough(t *testing.T) {
+	worst := 0.0
+	for _, match := range []string{"bf16 24×8192", "bf16 97×96", "bf16 16×1 "} {
+		for _, r := range run(t, target(narrow{oracle.New(op.F32)}, op.F32), optest.Options{Ops: []string{"Linear"}, Match: match}).Results {
+			if worst = max(worst, r.Error); r.Status != optest.Pass {
+				t.Error(r)
+			}
+		}
+	}
+	t.Logf("worst error %.2g", worst)
+}
