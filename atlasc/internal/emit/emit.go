@@ -125,6 +125,11 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 
 // hardware adds the files of one hardware.
 func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *source.Tree) (*Package, error) {
+	tool, err := toolchain.Find(h.Toolchain, "", "")
+	if err != nil {
+		return nil, diag.List{{Pos: diag.Pos{File: "targets/" + h.File, Line: h.Line("toolchain")},
+			Msg: fmt.Sprintf("toolchain %q is unknown", h.Toolchain), Hint: diag.Suggest(h.Toolchain, toolchain.Names[:])}}
+	}
 	p := &Package{Hardware: h, Name: plan.Identifier(h.Name)}
 	for _, e := range h.Entries {
 		if err := o.unit(p, e); err != nil {
@@ -140,8 +145,7 @@ func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *sourc
 			At: diag.Pos{File: "targets/" + h.File, Line: h.Line("runtime")},
 		})
 	}
-	var err error
-	if p.Sources, err = sourcesHash(p, sources); err != nil {
+	if p.Sources, err = sourcesHash(p, tool, sources); err != nil {
 		return nil, err
 	}
 	contractHash := sha256.New()
@@ -173,13 +177,8 @@ func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *sourc
 }
 
 // sourcesHash covers everything that an image is compiled from, compiler and machine aside.
-func sourcesHash(p *Package, sources *source.Tree) (string, error) {
+func sourcesHash(p *Package, tool toolchain.Compiler, sources *source.Tree) (string, error) {
 	h := sha256.New()
-	tool, err := toolchain.Find(p.Hardware.Toolchain, "", "")
-	if err != nil {
-		return "", diag.List{{Pos: diag.Pos{File: "targets/" + p.Hardware.File, Line: p.Hardware.Line("toolchain")},
-			Msg: fmt.Sprintf("toolchain %q is unknown", p.Hardware.Toolchain), Hint: diag.Suggest(p.Hardware.Toolchain, toolchain.Names[:])}}
-	}
 	fmt.Fprintln(h, tool.Flags())
 	var missing diag.List
 	for _, u := range p.Units {

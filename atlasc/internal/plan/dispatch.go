@@ -170,7 +170,7 @@ func (b *builder) branches(model string, op *contract.Struct, candidates []*Entr
 		return nil
 	}
 	last := branches[len(branches)-1]
-	if (model == Base || last.Model == model) && !last.broken {
+	if model == Base || last.Model == model {
 		b.diags.Add(last.At(""), "add an entry without when and needs after it", "the last kernel of %s for %s, %s, has a condition", b.hardware.Name, what, last.Name)
 	}
 	return branches
@@ -197,12 +197,9 @@ func (b *builder) unreachable(model string, entries []*Entry, useful map[*Entry]
 		if e.Model != model {
 			continue
 		}
-		if e.When != nil && e.Schemes != nil {
-			for _, s := range e.When.Schemes() {
-				if !slices.Contains(e.Schemes, s) {
-					b.diags.Add(e.At("when"), "remove the comparison", "kernel %s is not for weight scheme %s, which its condition mentions", e.Name, b.schemeName(s))
-				}
-			}
+		if other, ok := otherScheme(e); ok {
+			b.diags.Add(e.At("when"), "remove the comparison", "kernel %s is not for weight scheme %s, which its condition mentions", e.Name, b.schemeName(other))
+			continue
 		}
 		if useful[e] {
 			continue
@@ -218,6 +215,19 @@ func (b *builder) unreachable(model string, entries []*Entry, useful map[*Entry]
 			}
 		}
 	}
+}
+
+// otherScheme is a scheme that an entry's condition mentions though the entry does not serve it.
+func otherScheme(e *Entry) (int64, bool) {
+	if e.When == nil || e.Schemes == nil {
+		return 0, false
+	}
+	mentioned := e.When.Schemes()
+	i := slices.IndexFunc(mentioned, func(s int64) bool { return !slices.Contains(e.Schemes, s) })
+	if i < 0 {
+		return 0, false
+	}
+	return mentioned[i], true
 }
 
 // never tells whether an entry's condition is false for every scheme that it may serve.

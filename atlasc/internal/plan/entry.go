@@ -19,15 +19,18 @@ import (
 // hardware plans one kind of processor.
 func (m *maker) hardware(h *Hardware) *Hardware {
 	b := builder{maker: m, hardware: h, byPlace: map[diag.Pos]*Entry{}}
+	before := len(m.diags)
 	for i := range h.Targets {
 		b.target(&h.Targets[i])
 	}
 	slices.SortFunc(h.Layouts, func(x, y Layout) int { return int(x.Scheme.Value - y.Scheme.Value) })
 	b.names()
 	b.layouts()
-	b.sets()
 	for _, name := range h.Runtime {
 		m.exists(diag.Pos{File: "targets/" + h.File, Line: h.Line("runtime")}, name)
+	}
+	if len(m.diags) == before && !b.unsound {
+		b.sets() // what is missing or never reached can only be told where all entries are sound
 	}
 	return h
 }
@@ -37,14 +40,14 @@ type builder struct {
 	*maker
 	hardware *Hardware
 	byPlace  map[diag.Pos]*Entry // an entry that several manifests include is one entry
+	unsound  bool                // a manifest has findings of form
 }
 
 // target reads the entries of one target.
 func (b *builder) target(t *Target) {
 	for _, v := range b.visits(*t) {
-		if v.scheme != "" {
-			b.scheme(v.manifest.At("scheme"), v.scheme)
-		}
+		b.unsound = b.unsound || b.malformed[v.manifest.Path]
+		b.checkScheme(v.manifest.At("scheme"), v.manifest.Scheme)
 		for i := range v.manifest.Layouts {
 			b.layout(&v.manifest.Layouts[i], v.scheme, t.Model)
 		}
@@ -56,17 +59,26 @@ func (b *builder) target(t *Target) {
 	}
 }
 
-// scheme finds a scheme's constant by the name that manifests use, which is the end of its name in package op.
-func (b *builder) scheme(at diag.Pos, name string) (contract.Constant, bool) {
-	var known []string
+// scheme finds a scheme's constant by the name that manifests use.
+func (b *builder) scheme(name string) (contract.Constant, bool) {
 	for _, k := range b.contract.ConstantsOf("Scheme") {
 		if SchemeName(k) == name {
 			return k, true
 		}
+	}
+	return contract.Constant{}, false
+}
+
+// checkScheme reports a scheme that package op does not have.
+func (b *builder) checkScheme(at diag.Pos, name string) {
+	if _, ok := b.scheme(name); ok || name == "" {
+		return
+	}
+	var known []string
+	for _, k := range b.contract.ConstantsOf("Scheme") {
 		known = append(known, SchemeName(k))
 	}
 	b.diags.Add(at, diag.Suggest(name, known), "weight scheme %q is unknown", name)
-	return contract.Constant{}, false
 }
 
 func (b *builder) layout(l *manifest.Layout, scheme, model string) {
@@ -84,7 +96,8 @@ func (b *builder) layout(l *manifest.Layout, scheme, model string) {
 		b.diags.Add(l.At(""), "move it to a base manifest", "layout %s in a manifest of model %s: a hardware has one layout per scheme", l.Name, model)
 		return
 	}
-	k, ok := b.scheme(l.At("scheme"), scheme)
+	b.checkScheme(l.At("scheme"), l.Scheme)
+	k, ok := b.scheme(scheme)
 	if !ok {
 		return
 	}
@@ -136,21 +149,11 @@ func (b *builder) entry(k *manifest.Kernel, scheme, model string) *Entry {
 		b.expressions(e)
 		b.exists(k.At("body"), k.Body)
 	}
-	if constant, ok := b.schemeOf(scheme); ok && op.Weight() != nil && !slices.Contains(e.Schemes, constant.Value) {
+	if constant, ok := b.scheme(scheme); ok && op.Weight() != nil && !slices.Contains(e.Schemes, constant.Value) {
 		e.Schemes = append(e.Schemes, constant.Value)
 		slices.Sort(e.Schemes)
 	}
 	return e
-}
-
-// schemeOf is scheme without findings: target has reported an unknown one.
-func (b *builder) schemeOf(name string) (contract.Constant, bool) {
-	for _, k := range b.contract.ConstantsOf("Scheme") {
-		if SchemeName(k) == name {
-			return k, true
-		}
-	}
-	return contract.Constant{}, false
 }
 
 // exists reports a file under kernels/ that is not there.
@@ -186,7 +189,7 @@ func (b *builder) expressions(e *Entry) {
 	var err error
 	if e.Kernel.When != "" {
 		e.When, err = condition.Bool(e.Kernel.When)
-		e.broken = b.report(e.At("when"), err)
+		b.report(e.At("when"), err)
 	}
 	if e.Kernel.Scratch != "" {
 		e.Scratch, err = size.Int(e.Kernel.Scratch)
@@ -211,9 +214,6 @@ func (b *builder) expressions(e *Entry) {
 		e.Launches = append(e.Launches, launch)
 	}
 	e.cover = expr.NewCover(e.Needs, e.When)
-	if e.broken {
-		e.cover = expr.NewCover([]string{e.Name}) // like no other condition
-	}
 }
 
 // names checks that kernels and their entry points have names of their own.
@@ -221,7 +221,7 @@ func (b *builder) names() {
 	kernels, points := map[string]*Entry{}, map[string]*Entry{}
 	for _, t := range b.hardware.Targets {
 		if !modelName.MatchString(t.Model) {
-			b.diags.Add(t.Manifest.At(""), "use small letters, digits, dashes and dots", "model folder %q does not make a Go name", t.Model)
+			b.diags.Add(diag.Pos{File: t.Manifest.Path, Line: 1}, "use small letters, digits, dashes and dots", "model folder %q does not make a Go name", t.Model)
 		}
 		for _, e := range t.Entries {
 			if other, taken := kernels[e.ID]; taken && other != e {

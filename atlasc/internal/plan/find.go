@@ -62,7 +62,9 @@ func (m *maker) read(name string) *manifest.Manifest {
 		m.manifests[name] = nil
 		return nil
 	}
+	before := len(m.diags)
 	m.manifests[name] = manifest.Read(name, string(text), &m.diags)
+	m.malformed[name] = len(m.diags) > before
 	return m.manifests[name]
 }
 

@@ -92,11 +92,10 @@ type Entry struct {
 	Scratch  *expr.Expr // bytes; nil means none
 	Launches []Launch
 	cover    expr.Cover
-	broken   bool // an expression is wrong, so that nothing follows from the others
 }
 
 // Unconditional tells whether the entry serves every call that reaches it.
-func (e *Entry) Unconditional() bool { return e.When == nil && len(e.Needs) == 0 && !e.broken }
+func (e *Entry) Unconditional() bool { return e.When == nil && len(e.Needs) == 0 }
 
 // Conditions lists the features and options that the entry's branch asks for.
 func (e *Entry) Conditions() []string {
@@ -118,7 +117,7 @@ type Launch struct {
 
 // Make reads every manifest under kernels/ in tree and plans all hardware that has one.
 func Make(tree fs.FS, c *contract.Contract, hardware []*targets.Hardware) (*Plan, error) {
-	m := maker{tree: tree, contract: c, manifests: map[string]*manifest.Manifest{}}
+	m := maker{tree: tree, contract: c, manifests: map[string]*manifest.Manifest{}, malformed: map[string]bool{}}
 	found, err := m.find(hardware)
 	if err != nil {
 		return nil, err
@@ -135,5 +134,6 @@ type maker struct {
 	tree      fs.FS
 	contract  *contract.Contract
 	manifests map[string]*manifest.Manifest // by path; nil where one cannot be read
+	malformed map[string]bool               // manifests with findings of form
 	diags     diag.List
 }

@@ -1,0 +1,28 @@
+// Package bundle is what generated code hands over, for the compiler's own tests.
+package bundle
+
+import (
+	"io/fs"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Set is every operation.
+type Set interface {
+	op.Core
+	op.Packer
+}
+
+// Bundle is a generated package.
+type Bundle struct {
+	Hardware    string
+	Device      string
+	Activations op.DType
+	Needs       []string
+	Features    []string
+	Kernels     []string
+	Contract    string
+	Sources     string
+	Files       fs.FS
+	New         func(kernels []op.Kernel, has func(feature string) bool) Set
+}

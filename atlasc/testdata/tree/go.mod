@@ -1,0 +1,3 @@
+module github.com/atlas-inference/atlas
+
+go 1.26.0

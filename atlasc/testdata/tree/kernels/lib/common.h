@@ -1,0 +1,3 @@
+#pragma once
+
+static inline float twice(float x) { return 2 * x; }

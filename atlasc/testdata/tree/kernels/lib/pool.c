@@ -1,0 +1,1 @@
+__attribute__((visibility("default"))) int atlas_pool_threads(void) { return 1; }
