@@ -101,16 +101,17 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 // report prints an error and returns the exit code that it stands for.
 func report(stderr io.Writer, err error) int {
 	var (
-		list  diag.List
-		usage usageError
-		exit  exitError
+		list    diag.List
+		failure *toolchain.Failure
+		usage   usageError
+		exit    exitError
 	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &exit):
 		return int(exit)
-	case errors.As(err, &list):
+	case errors.As(err, &list), errors.As(err, &failure): // they name their places
 		fmt.Fprintln(stderr, err)
 		return exitFindings
 	}
