@@ -122,8 +122,8 @@ def with_added(rng, added):
     return "".join(parts) + rng.choice(["", " ", "\n\n", word(rng)])
 
 
-def texts(rng, added):
-    """The corpus of a tokenizer with these added tokens."""
+def texts(rng, added, scale=1):
+    """The corpus of a tokenizer with these added tokens; scale makes it smaller."""
     found = ["", " ", "\n", "a", *SENTENCES, *SPACES, *added[:300]]
     found += ["a" * 20000, "ab" * 5000, " " * 3000, "\n" * 1000, "é" * 3000, "中" * 3000, "🙂" * 500, "1" * 1000, "'" * 1000]
     found.append("\n".join(SENTENCES * 5))
@@ -132,5 +132,5 @@ def texts(rng, added):
         (mixture, 4000), (lambda r: characters(r, 12), 1500), (cases, 1500), (noise, 700), (contraction, 500),
         (digits, 200), (spaces, 400), (repeated, 500), (lambda r: with_added(r, added), 1500),
     ):  # fmt: skip
-        found += [make(rng) for _ in range(count)]
+        found += [make(rng) for _ in range(int(count * scale))]
     return found

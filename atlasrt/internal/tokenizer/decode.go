@@ -51,9 +51,17 @@ type pieceTable struct {
 	isByte []bool
 }
 
-func newPieceTable(d *decoder, tokens []string) pieceTable {
+// newPieceTable fills the table. Added tokens that are found in normalized text come back as they are found.
+func newPieceTable(d *decoder, tokens []string, normalized *addedMatcher) pieceTable {
+	found := make(map[int]string)
+	for _, token := range normalized.tokens {
+		found[int(token.id)] = token.content
+	}
 	t := pieceTable{ends: make([]uint32, len(tokens)), isByte: make([]bool, len(tokens))}
 	for id, token := range tokens {
+		if text, ok := found[id]; ok {
+			token = text
+		}
 		text, isByte := d.tokenBytes(token)
 		t.data = append(t.data, text...)
 		t.ends[id], t.isByte[id] = uint32(len(t.data)), isByte

@@ -88,3 +88,83 @@ func TestSmolLM2PromptsAgreeWithHuggingFace(t *testing.T) {
 		t.Errorf("ChatTemplate() = %q, want ChatML", tokenizer.ChatTemplate())
 	}
 }
+
+// A SentencePiece vocabulary as GGUF files hold it: tokens and scores, from which the merges follow.
+func sentencePiece(t testing.TB) GGUF {
+	t.Helper()
+	published := open(t, "llama2")
+	meta := GGUF{Model: "llama", BOS: new(uint32(1)), EOS: new(uint32(2)), Unknown: new(uint32(0))}
+	for id, token := range published.vocabulary.tokens {
+		kind := int32(tokenNormal)
+		switch {
+		case id == 0:
+			kind = tokenUnknown
+		case id < 3:
+			kind = tokenControl
+		case id < 259:
+			kind = tokenByte
+		}
+		meta.Tokens = append(meta.Tokens, token)
+		meta.TokenTypes = append(meta.TokenTypes, kind)
+	}
+	// The published file has merges in the order of the scores it was made from.
+	meta.Scores = make([]float32, len(meta.Tokens))
+	for _, slot := range published.model.merges.slots {
+		if score := -float32(slot.rank); slot.pair != 0 && (meta.Scores[slot.id] == 0 || score > meta.Scores[slot.id]) {
+			meta.Scores[slot.id] = score
+		}
+	}
+	return meta
+}
+
+func TestScoresAgreeWithMerges(t *testing.T) {
+	tokenizer, err := FromGGUF(sentencePiece(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []reference
+	for _, r := range references(t, "llama2") {
+		if !strings.Contains(r.Text, "<unk>") { // which no GGUF file marks as findable
+			all = append(all, r)
+		}
+	}
+	compare(t, tokenizer, all)
+	if !tokenizer.AddBOS() {
+		t.Error("AddBOS() is false; SentencePiece models want it unless the file says otherwise")
+	}
+}
+
+func TestSpacePrefixCanBeOff(t *testing.T) {
+	meta := sentencePiece(t)
+	meta.AddSpacePrefix, meta.AddBOS = new(false), new(false)
+	tokenizer, err := FromGGUF(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "Hello<s> world"
+	ids := tokenizer.Encode(text, true)
+	if got := tokenizer.Decode(ids, false); got != text || tokenizer.AddBOS() {
+		t.Errorf("Decode(%v) = %q, want %q; AddBOS() = %t, want false", ids, got, text, tokenizer.AddBOS())
+	}
+	if got, want := tokenizer.Decode(ids, true), "Hello world"; got != want {
+		t.Errorf("without special tokens: got %q, want %q", got, want)
+	}
+}
+
+func TestEveryNamedPreTokenizerHasAScanner(t *testing.T) {
+	cases := []struct{ pre, want string }{
+		{"", "gpt-2"}, {"default", "gpt-2"}, {"gpt-2", "gpt-2"}, {"smollm", "digit, gpt-2"}, {"qwen2", "qwen2"},
+		{"qwen35", "qwen35"}, {"llama-bpe", "llama-3"}, {"tekken", "tekken"}, {"gpt-4o", "o200k"}, {"minimax-m2", "o200k"},
+		{"deepseek-v3", "digits, han-kana, deepseek-v3"},
+	}
+	for _, c := range cases {
+		tokenizer, err := FromGGUF(GGUF{Model: "gpt2", Pre: c.pre, Tokens: []string{"a"}})
+		if err != nil {
+			t.Errorf("pre %q: %v", c.pre, err)
+			continue
+		}
+		if got := tokenizer.Splitter(); got != c.want {
+			t.Errorf("pre %q: splitter %q, want %q", c.pre, got, c.want)
+		}
+	}
+}

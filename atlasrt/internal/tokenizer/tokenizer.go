@@ -8,7 +8,10 @@
 //   - A Tokenizer does not change: any number of goroutines may share it. A Detokenizer serves one.
 package tokenizer
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Tokenizer encodes and decodes for one vocabulary.
 type Tokenizer struct {
@@ -28,7 +31,7 @@ type Tokenizer struct {
 }
 
 // Encode returns the tokens of text. Where special is true, special and other added tokens are found in the text;
-// otherwise all of it is plain text. No bos is added.
+// otherwise all of it is data, as for EncodePrompt. No bos is added.
 func (t *Tokenizer) Encode(text string, special bool) []int32 {
 	if special {
 		return t.encode(text, nil)
@@ -37,10 +40,19 @@ func (t *Tokenizer) Encode(text string, special bool) []int32 {
 }
 
 // EncodePrompt returns the tokens of a rendered prompt. data says which bytes came from users: no added token, special
-// or not, is found where it would take in one of them. Otherwise the text is encoded as a whole, with no seam where
-// data begins or ends. Ranges may come in any order, overlap, or go over the ends.
+// or not, is found where it would take in one of them, unless the token is mere white space. Otherwise the text is
+// encoded as a whole, with no seam where data begins or ends. Ranges may come in any order, overlap, or go over the ends.
 func (t *Tokenizer) EncodePrompt(text string, data []Range) []int32 {
-	return t.encode(text, clip(data, 0, len(text)))
+	whole := clip(data, 0, len(text))
+	for i := range whole { // a code point with one byte of data is data
+		for whole[i].Start > 0 && !utf8.RuneStart(text[whole[i].Start]) {
+			whole[i].Start--
+		}
+		for whole[i].End < len(text) && !utf8.RuneStart(text[whole[i].End]) {
+			whole[i].End++
+		}
+	}
+	return t.encode(text, clip(whole, 0, len(text)))
 }
 
 func (t *Tokenizer) encode(text string, data []Range) []int32 {
