@@ -1,7 +1,7 @@
 // Sample on a CPU. sample_scan rules out, edits and finds maxima, one chunk of a row per block; sample_draw ends a row.
 //
 // A draw takes tokens from the largest down until it knows enough. Where kListed do not do (flat distributions with no
-// limit), it bisects for the limits and for the token instead.
+// limit), it searches for the limits and for the token by halving.
 #include <float.h>
 
 #include "lib/cpu/op/sample_order.h"
@@ -101,26 +101,26 @@ INLINE float least_logit(const sample_row *r, float temperature, float min_p) {
     return z < least ? nextafterf(z, INFINITY) : z;
 }
 
-// Draws by bisection. all is the last token that MinP and the vocabulary let pass.
-static inline int32_t draw_far(const sample_row *r, int32_t top_k, float top_p, float u, sample_token last) {
-    sample_share kept = share_up_to(r, last);
-    if (top_k > 0 && top_k < kept.count) last = token_at(r, 1, top_k, last), kept = share_up_to(r, last);
-    if (top_p < 1) last = token_at(r, 0, top_p * kept.mass, last), kept = share_up_to(r, last);
-    return token_at(r, 0, nextafter(u * kept.mass, INFINITY), last).id;
+// Draws where the tokens that decide are many; least is the smallest logit that MinP and f32 let pass.
+static inline int32_t draw_far(const sample_row *r, int32_t top_k, float top_p, float least, float u) {
+    sample_limit kept = {{least, INT32_MAX}, share_of(r, least, INFINITY)};
+    if (top_k > 0) kept = limit_at(r, 1, top_k, kept);
+    if (top_p < 1) kept = limit_at(r, 0, top_p * kept.share.mass, kept);
+    return limit_at(r, 0, nextafter(u * kept.share.mass, INFINITY), kept).last.id;
 }
 
-// Draws from the largest tokens, or by bisection where they do not settle it.
-static inline int32_t draw(const sample_row *r, sample_token *memory, double all, int32_t top_k, float top_p, float least, float u) {
+// Draws from the largest tokens, or from afar where they do not settle it. all is the mass of an unlimited row, or 0.
+static inline int32_t draw(const sample_row *r, double all, int32_t top_k, float top_p, float least, float u) {
     int32_t ids[kListed], n = 0;
     double sums[kListed], sum = 0;
-    run_heap heap = heap_of(r, memory);
+    run_heap heap = all_tokens(r);
     // An unlimited row ends at its share of the mass; a limited one at its last token, whose sum is the mass.
     const double enough = all > 0 ? (top_p < 1 ? top_p : u) * all : INFINITY;
     for (;; n++) {
         const sample_token t = n == top_k && top_k > 0 ? (sample_token){-INFINITY, 0} : take(&heap, r);
         if (!(t.z >= least)) break;
-        if (n == kListed) return draw_far(r, top_k, top_p, u, (sample_token){least, INT32_MAX});
-        sum += mass8(set8(t.z), r->max, r->inverse_temperature)[0];
+        if (n == kListed) return draw_far(r, top_k, top_p, least, u);
+        sum += mass_of(r, t.z);
         ids[n] = t.id, sums[n] = sum;
         if (top_p < 1 ? sum >= enough : sum > enough) {
             n++;
@@ -146,7 +146,8 @@ static inline void sample_draw(const atlas_Sample *a, void *scratch, uint32_t ro
     (void)y, (void)z;
     const int32_t chunks = chunks_of(a);
     const sample_chunk *c = (sample_chunk *)scratch + (size_t)row * chunks;
-    sample_row r = {c, chunks, -INFINITY, inverse_temperature(a, row)};
+    sample_token *memory = (sample_token *)((sample_chunk *)scratch + (size_t)a->Rows * chunks) + (size_t)row * chunks * kRuns;
+    sample_row r = {c, chunks, -INFINITY, inverse_temperature(a, row), memory};
     for (int32_t i = 0; i < chunks; i++) r.max = fmaxf(r.max, c[i].max);
     if (r.max == -INFINITY) {
         a->Out[row] = -1;
@@ -157,7 +158,7 @@ static inline void sample_draw(const atlas_Sample *a, void *scratch, uint32_t ro
         return;
     }
     double all = 0;
-    for (int32_t i = 0; i < chunks; i++) all += c[i].mass * mass8(set8(c[i].max), r.max, r.inverse_temperature)[0];
-    sample_token *memory = (sample_token *)((sample_chunk *)scratch + (size_t)a->Rows * chunks) + (size_t)row * chunks * kRuns;
-    a->Out[row] = draw(&r, memory, all, a->TopK[row], a->TopP[row], least_logit(&r, a->Temperature[row], a->MinP[row]), uniform(a->Seed[row], a->Position[row]));
+    for (int32_t i = 0; i < chunks; i++) all += c[i].mass * mass_of(&r, c[i].max);
+    const float least = least_logit(&r, a->Temperature[row], a->MinP[row]);
+    a->Out[row] = draw(&r, all, a->TopK[row], a->TopP[row], least, uniform(a->Seed[row], a->Position[row]));
 }

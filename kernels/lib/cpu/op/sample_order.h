@@ -1,4 +1,4 @@
-// A row's logits from the largest down: one by one for the few that most draws need, by bisection for the rest.
+// A row's logits from the largest down: one by one for the few that most draws need, by halving for the rest.
 #pragma once
 #include "lib/cpu/vector.h"
 
@@ -6,6 +6,7 @@ enum {
     kChunk = 4096,  // logits per block of sample_scan
     kRun = 64,      // logits that share a maximum
     kRuns = kChunk / kRun,
+    kFew = 256,     // tokens that are faster taken than halved
 };
 
 // A chunk of one row in scratch. A logit that is ruled out or not finite is -∞, and so is all past the vocabulary.
@@ -18,17 +19,19 @@ typedef struct {
 } sample_chunk;
 static_assert(sizeof(sample_chunk) == 16704, "the manifest's scratch");
 
-// A row that draws: its chunks, its largest logit and 1/T.
-typedef struct {
-    const sample_chunk *chunk;
-    int32_t chunks;
-    float max, inverse_temperature;
-} sample_row;
-
 typedef struct {
     float z;
     int32_t id;
 } sample_token;
+
+// A row that draws.
+typedef struct {
+    const sample_chunk *chunk;
+    int32_t chunks;
+    float max;                  // the largest logit
+    float inverse_temperature;
+    sample_token *memory;       // room for a token per run
+} sample_row;
 
 INLINE int before(sample_token x, sample_token y) { return x.z > y.z || (x.z == y.z && x.id < y.id); }
 INLINE float logit(const sample_row *r, int32_t id) { return r->chunk[id / kChunk].logits[id % kChunk]; }
@@ -69,14 +72,30 @@ INLINE void sift(run_heap *h, int32_t i) {
     h->top[i] = t;
 }
 
-// memory holds a token per run.
-INLINE run_heap heap_of(const sample_row *r, sample_token *memory) {
-    run_heap h = {memory, 0};
+INLINE void build(run_heap *h) {
+    for (int32_t i = h->count / 2 - 1; i >= 0; i--) sift(h, i);
+}
+
+// All tokens.
+INLINE run_heap all_tokens(const sample_row *r) {
+    run_heap h = {r->memory, 0};
     for (int32_t run = 0; run < r->chunks * kRuns; run++) {
         const float m = r->chunk[run / kRuns].maxima[run % kRuns];
         if (m > -INFINITY) h.top[h.count++] = (sample_token){m, run * kRun};
     }
-    for (int32_t i = h.count / 2 - 1; i >= 0; i--) sift(&h, i);
+    build(&h);
+    return h;
+}
+
+// Tokens of less than z, down to least and some of less than that.
+INLINE run_heap tokens_below(const sample_row *r, float z, float least) {
+    run_heap h = {r->memory, 0};
+    for (int32_t run = 0; run < r->chunks * kRuns; run++) {
+        if (r->chunk[run / kRuns].maxima[run % kRuns] < least) continue;
+        const sample_token t = next_in_run(r, run, (sample_token){z, INT32_MAX});
+        if (t.z >= least) h.top[h.count++] = t;
+    }
+    build(&h);
     return h;
 }
 
@@ -93,30 +112,40 @@ INLINE sample_token take(run_heap *h, const sample_row *r) {
     return (sample_token){-INFINITY, 0};
 }
 
-// How many tokens come no later than last, and how likely they are together (in units of the largest).
+// How many tokens, and how likely they are together (in units of the largest).
 typedef struct {
     double count, mass;
 } sample_share;
 
-static inline sample_share share_up_to(const sample_row *r, sample_token last) {
-    const i32x8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+INLINE double mass_of(const sample_row *r, float z) { return mass8(set8(z), r->max, r->inverse_temperature)[0]; }
+
+// The share of logits that are at least from and less than below.
+static inline sample_share share_of(const sample_row *r, float from, float below) {
     sample_share s = {0};
     for (int32_t run = 0; run < r->chunks * kRuns; run++) {
-        if (r->chunk[run / kRuns].maxima[run % kRuns] < last.z) continue;
+        if (r->chunk[run / kRuns].maxima[run % kRuns] < from) continue;
         const float *z = r->chunk[run / kRuns].logits + run % kRuns * kRun;
         f32x8 mass = {0};
         int count = 0;
         for (int i = 0; i < kRun; i += kWidth) {
             const f32x8 v = load8(z + i);
-            const i32x8 in = (v > last.z) | ((v == last.z) & (lane + (run * kRun + i) <= last.id));
+            const i32x8 in = (v >= from) & (v < below);
+            const int bits = _mm256_movemask_ps((__m256)in);
+            if (!bits) continue;
             mass += pick8(in, set8(0), mass8(v, r->max, r->inverse_temperature));
-            count += __builtin_popcount(_mm256_movemask_ps((__m256)in));
+            count += __builtin_popcount(bits);
         }
         s.mass += sum8(mass);
         s.count += count;
     }
     return s;
 }
+
+// A token and the share of all up to it.
+typedef struct {
+    sample_token last;
+    sample_share share;
+} sample_limit;
 
 // Finite floats in the order of their integers, and back.
 INLINE int32_t rank_of(float z) {
@@ -131,32 +160,31 @@ INLINE float of_rank(int32_t i) {
     return z;
 }
 
-// The first token at which the count (or else the mass) reaches target; last if none before it does.
-static inline sample_token token_at(const sample_row *r, int by_count, double target, sample_token last) {
-    // The token's logit first: the largest z such that tokens of z and more reach the target.
-    int64_t low = rank_of(last.z), high = (int64_t)rank_of(r->max) + 1;
-    while (high - low > 1) {
+// The first token with which the count (or else the mass) reaches target, at most limit. Halves the range of logits
+// that it can lie in until few are left, then takes those one by one.
+static inline sample_limit limit_at(const sample_row *r, int by_count, double target, sample_limit limit) {
+    int64_t low = rank_of(limit.last.z), high = (int64_t)rank_of(r->max) + 1;
+    sample_share above = {0};  // of logits from high on
+    double left = limit.share.count;
+    while (high - low > 1 && left > kFew) {
         const int64_t middle = (low + high) >> 1;
-        const sample_share s = share_up_to(r, (sample_token){of_rank(middle), INT32_MAX});
-        if ((by_count ? s.count : s.mass) >= target)
+        const sample_share s = share_of(r, of_rank(middle), of_rank(high));
+        if ((by_count ? above.count + s.count : above.mass + s.mass) >= target) {
             low = middle;
-        else
+            left = s.count;
+        } else {
             high = middle;
-    }
-    const float z = of_rank(low);
-    const sample_share above = share_up_to(r, (sample_token){z, -1});
-    const double each = by_count ? 1 : mass8(set8(z), r->max, r->inverse_temperature)[0];
-    double sum = by_count ? above.count : above.mass;
-    sample_token t = last;
-    for (int32_t run = 0; run < r->chunks * kRuns; run++) {
-        if (r->chunk[run / kRuns].maxima[run % kRuns] < z) continue;
-        for (int32_t id = run * kRun; id < (run + 1) * kRun; id++) {
-            if (logit(r, id) != z) continue;
-            if (z == last.z && id > last.id) return t;
-            t = (sample_token){z, id};
-            sum += each;
-            if (sum >= target) return t;
+            left -= s.count;
+            above.count += s.count;
+            above.mass += s.mass;
         }
     }
-    return t;
+    run_heap heap = tokens_below(r, of_rank(high), of_rank(low));
+    for (;;) {
+        const sample_token t = take(&heap, r);
+        if (t.z == -INFINITY || before(limit.last, t)) return limit;
+        above.count += 1;
+        above.mass += mass_of(r, t.z);
+        if ((by_count ? above.count : above.mass) >= target) return (sample_limit){t, above};
+    }
 }
