@@ -1,0 +1,83 @@
+package manifest
+
+import (
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+)
+
+const sample = `include = ["../lib/base.toml"]
+scheme  = "q8_0"
+[[layout]]
+name = "x"
+bytes = "Rows"
+[[kernel]]
+op = "Linear"
+name = "linear"
+body = "lib/linear.h"
+const = { kTile = 8, kType = "float" }
+needs = ["vnni"]
+scratch = "Rows*2"
+[[kernel.launch]]
+inst = "first"
+grid = ["Rows"]
+[[kernel.launch]]
+inst = "second"
+grid = ["Rows", "1", "Cols"]
+[[kernel]]
+op = "Norm"
+name = "norm"
+body = "lib/norm.h"
+inst = "norm<256>"
+grid = ["Rows"]
+replace = true
+order = "lanes"
+`
+
+func TestRead(t *testing.T) {
+	var diags diag.List
+	m := Read("kernels/a.toml", sample, &diags)
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	linear, norm := &m.Kernels[0], &m.Kernels[1]
+	if got := linear.Launches(); len(got) != 2 || got[1].Inst != "second" || len(got[1].Grid) != 3 {
+		t.Errorf("launches of linear: got %+v", got)
+	}
+	if got := norm.Launches(); len(got) != 1 || got[0].Inst != "norm<256>" {
+		t.Errorf("launches of norm: got %+v", got)
+	}
+	cases := []struct {
+		got  diag.Pos
+		want int
+	}{
+		{m.At("scheme"), 2}, {m.Layouts[0].At("bytes"), 5}, {linear.At(""), 6}, {linear.At("scratch"), 12},
+		{linear.At("when"), 6}, {linear.Launches()[1].At("grid"), 18}, {norm.Launches()[0].At("inst"), 23},
+	}
+	for i, c := range cases {
+		if want := (diag.Pos{File: "kernels/a.toml", Line: c.want}); c.got != want {
+			t.Errorf("position %d: got %v, want %v", i, c.got, want)
+		}
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	f.Add(sample)
+	f.Add("[[kernel]]\ngrid = 'x'\n[[kernel.launch]]")
+	f.Add("kernel = [{op = 'x', launch = [{}]}]\nlayout = [1]")
+	f.Fuzz(func(t *testing.T, text string) {
+		var diags diag.List
+		m := Read("a.toml", text, &diags)
+		for _, k := range m.Kernels {
+			k.At("when")
+			for _, l := range k.Launches() {
+				l.At("grid")
+			}
+		}
+		for _, d := range diags {
+			if d.Pos.Line < 1 {
+				t.Errorf("%q: %v has no line", text, d)
+			}
+		}
+	})
+}
