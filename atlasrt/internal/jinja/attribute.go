@@ -24,6 +24,8 @@ func (r *run) attribute(object Value, id Str) (Value, error) {
 
 // item is object[key]: the element first, then the attribute.
 func (r *run) item(object, key Value) (Value, error) {
+	r.chargeText(object)
+	r.chargeText(key)
 	switch o := object.(type) {
 	case *undefined:
 		return nil, o.failure()
@@ -124,7 +126,10 @@ func (r *run) member(object Value, id string) (Value, error) {
 	switch o := object.(type) {
 	case Str:
 		if m := textMethod(id); m != nil {
-			return &method{o, id, func(r *run, a args) (Value, error) { return m(r, o, a) }}, nil
+			return &method{o, id, func(r *run, a args) (Value, error) {
+				r.chargeText(o)
+				return m(r, o, a)
+			}}, nil
 		}
 	case *Dict:
 		if m := dictMethod(id); m != nil {
@@ -221,6 +226,7 @@ func (r *run) sliceOf(object Value, bounds [3]Value) (Value, error) {
 		return nil, u.failure()
 	}
 	size, _ := length(object)
+	r.chargeText(object)
 	switch o := object.(type) {
 	case Str:
 		start, _, step, count, err := sliceBounds(bounds, size)

@@ -227,6 +227,9 @@ func sequenceMethod(object Value, id string) func(r *run, a args) (Value, error)
 			if err != nil {
 				return nil, err
 			}
+			if err := r.spend(count); err != nil {
+				return nil, err
+			}
 			for i := start; i < start+count; i++ {
 				same, err := r.equal(items[i], values[0], r.maxDepth)
 				if same || err != nil {
@@ -248,7 +251,7 @@ func sequenceMethod(object Value, id string) func(r *run, a args) (Value, error)
 func dictMethod(id string) func(r *run, d *Dict, a args) (Value, error) {
 	switch id {
 	case "get":
-		return func(_ *run, d *Dict, a args) (Value, error) {
+		return func(r *run, d *Dict, a args) (Value, error) {
 			if len(a.named) > 0 {
 				return nil, failf("dict.get() takes no keyword arguments")
 			}
@@ -256,6 +259,7 @@ func dictMethod(id string) func(r *run, d *Dict, a args) (Value, error) {
 			if err != nil {
 				return nil, err
 			}
+			r.chargeText(values[0])
 			v, ok, err := d.lookup(values[0])
 			if err != nil || ok {
 				return v, err

@@ -33,7 +33,11 @@ func (r *run) equal(left, right Value, depth int) (bool, error) {
 	switch a := left.(type) {
 	case Str:
 		b, ok := right.(Str)
-		return ok && a.text == b.text, nil
+		if !ok || len(a.text) != len(b.text) {
+			return false, nil
+		}
+		r.chargeText(a)
+		return a.text == b.text, nil
 	case None:
 		_, ok := right.(None)
 		return ok, nil
@@ -245,6 +249,7 @@ func (r *run) contains(container, item Value) (bool, error) {
 		r.charge(len(c.text) / bytesPerStep)
 		return strings.Contains(c.text, s.text), nil
 	case *Dict:
+		r.chargeText(item)
 		_, found, err := c.lookup(item)
 		return found, err
 	case *dictView:

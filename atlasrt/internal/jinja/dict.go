@@ -134,7 +134,9 @@ func (d *Dict) copy() *Dict {
 }
 
 // hashKey encodes a key such that equal keys, and only those, have equal codes.
-func hashKey(v Value) (string, error) {
+func hashKey(v Value) (string, error) { return hashNested(v, maxKeyDepth) }
+
+func hashNested(v Value, depth int) (string, error) {
 	switch v := v.(type) {
 	case Str:
 		return "s" + v.text, nil
@@ -162,7 +164,10 @@ func hashKey(v Value) (string, error) {
 	case *Tuple:
 		code := []byte("t")
 		for _, item := range v.items {
-			c, err := hashKey(item)
+			if depth == 0 {
+				return "", failf("a tuple used as a key is too large")
+			}
+			c, err := hashNested(item, depth-1)
 			if err != nil {
 				return "", err
 			}
@@ -180,8 +185,11 @@ func hashKey(v Value) (string, error) {
 	return "", failf("a %s cannot be a key", v.typeName())
 }
 
-// maxKeyBytes bounds the code of a nested tuple.
-const maxKeyBytes = 1 << 20
+// These bound a tuple as a key, whose hash costs no steps.
+const (
+	maxKeyDepth = 16
+	maxKeyBytes = 1 << 12
+)
 
 func hashInt(n int64) string {
 	return "i" + string(binary.BigEndian.AppendUint64(nil, uint64(n)))

@@ -52,6 +52,7 @@ func (e *dictExpr) eval(r *run) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.chargeText(key)
 		if err := d.put(key, value); err != nil {
 			return nil, err
 		}
@@ -232,6 +233,7 @@ func (e *filterExpr) applyOne(r *run, v Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.chargeText(v)
 	if e.filter == nil {
 		return nil, failf("No filter named %s found.", quote(e.id))
 	}
@@ -250,6 +252,7 @@ func (e *testExpr) eval(r *run) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.chargeText(v)
 	if e.test == nil {
 		return nil, failf("No test named %s found.", quote(e.id))
 	}

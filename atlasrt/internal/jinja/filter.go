@@ -281,15 +281,15 @@ func attrFilter(r *run, v Value, a args) (Value, error) {
 }
 
 // itemsFilter yields the entries of a dictionary; what is no mapping fails when the first is read, as Python's generator does.
-func itemsFilter(_ *run, v Value, a args) (Value, error) {
+func itemsFilter(r *run, v Value, a args) (Value, error) {
 	if _, err := a.bind("items", 0); err != nil {
 		return nil, err
 	}
 	if d, ok := v.(*Dict); ok {
-		return &generator{"generator", (&dictView{d, "dict_items"}).iterator()}, nil
+		return &generator{r, "generator", (&dictView{d, "dict_items"}).iterator()}, nil
 	}
 	_, missing := v.(*undefined)
-	return lazy(func() (Value, bool, error) {
+	return r.lazy(func() (Value, bool, error) {
 		if missing {
 			return nil, false, nil
 		}

@@ -10,7 +10,7 @@ func uniqueFilter(r *run, v Value, a args) (Value, error) {
 	get := r.getter(values[1], nil)
 	seen := map[string]bool{}
 	it := iterator(nil)
-	return lazy(func() (Value, bool, error) {
+	return r.lazy(func() (Value, bool, error) {
 		if it == nil {
 			var err error
 			if it, err = r.iterate(v); err != nil {
@@ -119,7 +119,7 @@ func batchFilter(r *run, v Value, a args) (Value, error) {
 	}
 	done := false
 	var next Value
-	return lazy(func() (Value, bool, error) {
+	return r.lazy(func() (Value, bool, error) {
 		var batch []Value
 		if next != nil {
 			batch = append(batch, next)
@@ -176,7 +176,7 @@ func sliceFilter(r *run, v Value, a args) (Value, error) {
 	}
 	number, start := 0, 0
 	_, none := values[1].(None)
-	return lazy(func() (Value, bool, error) {
+	return r.lazy(func() (Value, bool, error) {
 		if number >= count {
 			return nil, false, nil
 		}

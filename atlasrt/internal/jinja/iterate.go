@@ -9,20 +9,31 @@ type iterator interface {
 
 // generator is an iterator as a value: it can be read once.
 type generator struct {
+	run    *run
 	kind   string // Python's name of the type
 	source iterator
 }
 
 func (g *generator) typeName() string { return g.kind }
 
-func (g *generator) next() (Value, bool, error) { return g.source.next() }
+// next counts as a call, for generators read from generators.
+func (g *generator) next() (Value, bool, error) {
+	leave, err := g.run.enter()
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	return g.source.next()
+}
 
 // pull is an iterator made of a function.
 type pull func() (Value, bool, error)
 
 func (p pull) next() (Value, bool, error) { return p() }
 
-func lazy(next func() (Value, bool, error)) *generator { return &generator{"generator", pull(next)} }
+func (r *run) lazy(next func() (Value, bool, error)) *generator {
+	return &generator{r, "generator", pull(next)}
+}
 
 type sliceIterator struct {
 	run   *run
@@ -183,7 +194,7 @@ func (r *run) reversed(v Value) (*generator, bool) {
 	default:
 		return nil, false
 	}
-	return &generator{kind, pull(func() (Value, bool, error) {
+	return &generator{r, kind, pull(func() (Value, bool, error) {
 		size--
 		if size < 0 {
 			return nil, false, nil

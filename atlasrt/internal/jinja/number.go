@@ -272,6 +272,9 @@ func integerArithmetic(operator string, a, b number) (Value, error) {
 		return Float(f), nil
 	case "//", "%":
 		if y.Sign() == 0 {
+			if operator == "%" {
+				return nil, failf("integer modulo by zero")
+			}
 			return nil, failf("integer division or modulo by zero")
 		}
 		// Go rounds towards zero, Python down.

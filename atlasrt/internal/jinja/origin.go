@@ -124,6 +124,7 @@ func (b *textBuilder) str() Str {
 // mapRunes replaces every character by a text of the same origin.
 func (s Str) mapRunes(r *run, replace func(index int, c rune) string) Str {
 	b := textBuilder{run: r}
+	r.charge(len(s.text)) // a character costs more than a copy
 	index := 0
 	for i, c := range s.text {
 		size := utf8.RuneLen(c)

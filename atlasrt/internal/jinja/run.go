@@ -101,6 +101,13 @@ func (r *run) spend(steps int) error {
 	return r.over
 }
 
+// chargeText takes the steps of reading a text once; other values cost nothing.
+func (r *run) chargeText(v Value) {
+	if s, ok := v.(Str); ok {
+		r.charge(len(s.text) / bytesPerStep)
+	}
+}
+
 func (r *run) exceed(what string) {
 	if r.over == nil {
 		r.over = &Error{Kind: Limit, Message: fmt.Sprintf("the template takes too many %s (raise the limit, or shorten the conversation)", what)}

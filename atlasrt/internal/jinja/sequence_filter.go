@@ -182,7 +182,7 @@ func mapFilter(r *run, v Value, a args) (Value, error) {
 // lazily is a generator over v that calls prepare before the first element, and yields what keep lets pass.
 func (r *run) lazily(v Value, prepare func() error, keep func(Value) (Value, bool, error)) *generator {
 	var it iterator
-	return lazy(func() (Value, bool, error) {
+	return r.lazy(func() (Value, bool, error) {
 		if it == nil {
 			if !truth(v) {
 				return nil, false, nil

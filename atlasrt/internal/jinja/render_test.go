@@ -1,0 +1,270 @@
+package jinja
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sample are the variables of the table cases.
+const sample = `{"s": "Hello, World", "u": "Straße 漢字 😀", "n": 7, "f": 2.5, "big": 12345678901234567890, "none": null, "t": true,
+"l": [3, 1, 2], "d": {"b": 1, "a": {"x": [1, 2]}, "items": "shadow", "C": 2.0}, "w": "  \t pad \n", "q": "it's \"q\" \\ \n",
+"html": "<a href='x'>&amp;</a>", "x": "outer",
+"msgs": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": null, "n": 2}, {"role": "user", "content": "yo", "n": 1}]}`
+
+func decode(t testing.TB, text string) *Dict {
+	t.Helper()
+	v, err := DecodeJSON([]byte(text), JSONLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.(*Dict)
+}
+
+// TestPython compares with what Python's jinja2 3.1.6 makes of many small templates (testdata/python.json).
+func TestPython(t *testing.T) {
+	data, err := os.ReadFile("testdata/python.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Template string
+		OK       *string
+		Err      string
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	variables := decode(t, sample)
+	raises, words := 0, 0
+	for _, c := range cases {
+		template, err := Parse(c.Template)
+		got := ""
+		if err == nil {
+			got, err = template.Render(variables, Options{Now: goldenNow})
+		}
+		switch {
+		case c.OK != nil && err != nil:
+			t.Errorf("%q: got error %v, want %q", c.Template, err, *c.OK)
+		case c.OK != nil && got != *c.OK:
+			t.Errorf("%q\n got %q\nwant %q", c.Template, got, *c.OK)
+		case c.OK == nil && err == nil:
+			t.Errorf("%q: got %q, want error %s", c.Template, got, c.Err)
+		case c.OK == nil:
+			raises++
+			if err.(*Error).Message == c.Err {
+				words++
+			}
+		}
+	}
+	t.Logf("%d cases agree, %d of them errors, %d of those with Python's words", len(cases), raises, words)
+}
+
+func TestLimits(t *testing.T) {
+	cases := []struct{ name, template string }{
+		{"nested loops", "{% for a in range(100000) %}{% for b in range(100000) %}{% for c in range(100000) %}{% endfor %}{% endfor %}{% endfor %}"},
+		{"doubled text", "{% set ns = namespace(s='aaaaaaaaaaaaaaaa') %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}{% endfor %}{{ ns.s }}"},
+		{"repeated text", "{{ 'x' * 1000000000 }}"},
+		{"repeated list", "{{ ([1] * 1000000000)|length }}"},
+		{"doubled list", "{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = ns.l + ns.l %}{% endfor %}"},
+		{"shared list", "{% set ns = namespace(l=[1]) %}{% for i in range(60) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}"},
+		{"shared list compared", "{% set a = namespace(l=[1], m=[1]) %}{% for i in range(60) %}{% set a.l = [a.l, a.l] %}{% set a.m = [a.m, a.m] %}{% endfor %}{{ a.l == a.m }}"},
+		{"shared list as JSON", "{% set ns = namespace(l=[1]) %}{% for i in range(60) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l|tojson }}"},
+		{"deep list", "{% set ns = namespace(l=[1]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l }}"},
+		{"deep tuple as key", "{% set ns = namespace(l=(1,)) %}{% for i in range(5000) %}{% set ns.l = (ns.l, ns.l) %}{% endfor %}{{ {ns.l: 1} }}"},
+		{"endless macro", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"},
+		{"endless loop", "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}"},
+		{"generator of generators", "{% set ns = namespace(g=[1]) %}{% for i in range(100000) %}{% set ns.g = ns.g|map('string') %}{% endfor %}{{ ns.g|list }}"},
+		{"wide format", "{{ '%999999999d' % 1 }}"},
+		{"wide brace format", "{{ '{:999999999}'.format(1) }}"},
+		{"precise format", "{{ '%.999999999f' % 1 }}"},
+		{"wide center", "{{ 'x'.center(999999999) }}"},
+		{"wide zfill", "{{ 'x'.zfill(999999999) }}"},
+		{"wide tabs", "{{ '\t'.expandtabs(999999999) }}"},
+		{"wide indent", "{{ 'a\nb'|indent(999999999) }}"},
+		{"wide JSON", "{{ [1]|tojson(indent=999999999) }}"},
+		{"huge power", "{{ 10 ** 1000000000 }}"},
+		{"huge product", "{% set ns = namespace(n=10) %}{% for i in range(60) %}{% set ns.n = ns.n * ns.n %}{% endfor %}"},
+		{"many slices", "{{ [1]|slice(1000000000)|list }}"},
+		{"deep generator", "{% set ns = namespace(g=[1]) %}{% for i in range(100000) %}{% set ns.g = ns.g|map('string') %}{% endfor %}{{ ns.g|first }}"},
+		{"padded batch", "{{ [1]|batch(1000000000, 0)|list }}"},
+	}
+	for _, c := range cases {
+		template, err := Parse(c.template)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		start := time.Now()
+		got, err := template.Render(NewDict(), Options{})
+		if err == nil {
+			t.Errorf("%s: got %d bytes, want an error", c.name, len(got))
+		}
+		if spent := time.Since(start); spent > 5*time.Second {
+			t.Errorf("%s: took %v", c.name, spent)
+		}
+	}
+}
+
+// TestLongText repeats one operation on a long text: what an operation reads must count.
+func TestLongText(t *testing.T) {
+	cases := []string{
+		"s|length", "s == r", "s[5]", "s[1:]", "s[::-1]", "s.isupper()", "s is upper", "d[s]", "d.get(s)", "s in d", "s|upper", "s|title", "s.split('y')",
+		"'y' in s", "s.find('y')", "s.count('y')", "s|trim", "s.strip('y')", "s|replace('y', 'z')", "s|int", "s|float", "s|wordcount", "s|first", "s|last",
+		"s + r", "s ~ r", "s|tojson", "s|escape", "s|list", "s.startswith('y', 3)", "s|truncate(5)", "s < r", "s.partition('y')", "[s]|unique|list",
+		"s.splitlines()", "s.center(5)", "'%s' % s", "'{}'.format(s)", "s|indent", "[s]|sort", "s|format", "s|string", "s|urlencode", "s|striptags", "s|e",
+	}
+	for _, c := range cases {
+		template, err := Parse("{% for i in range(100000) %}{% set x = " + c + " %}{% endfor %}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		variables, d := NewDict(), NewDict()
+		for i := range 20 {
+			d.Set(Data(strings.Repeat("k", i)), None{})
+		}
+		variables.Set(Data("s"), Data(strings.Repeat("x", 1<<16)))
+		variables.Set(Data("r"), Data(strings.Repeat("x", 1<<16)))
+		variables.Set(Data("d"), d)
+		start := time.Now()
+		_, err = template.Render(variables, Options{})
+		if spent := time.Since(start); spent > 2*time.Second {
+			t.Errorf("%s: took %v (error %v)", c, spent, err)
+		}
+	}
+}
+
+func TestDeepSource(t *testing.T) {
+	cases := []string{
+		"{{ " + strings.Repeat("(", 20_000) + "1" + strings.Repeat(")", 20_000) + " }}",
+		"{{ " + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + " }}",
+		"{{ " + strings.Repeat("-", 20_000) + "1 }}",
+		"{{ " + strings.Repeat("not ", 20_000) + "1 }}",
+		"{{ 1" + strings.Repeat("+1", 20_000) + " }}",
+		"{{ 1" + strings.Repeat("|abs", 20_000) + " }}",
+		"{{ x" + strings.Repeat(".x", 20_000) + " }}",
+		"{{ 1" + strings.Repeat(" if 1 else 1", 20_000) + " }}",
+		strings.Repeat("{% if 1 %}", 20_000) + strings.Repeat("{% endif %}", 20_000),
+		strings.Repeat("{% for x in y %}", 20_000),
+	}
+	for _, source := range cases {
+		_, err := Parse(source)
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Limit {
+			t.Errorf("%s…: got %v, want a limit", source[:30], err)
+		}
+	}
+}
+
+func TestErrorLines(t *testing.T) {
+	cases := []struct {
+		template string
+		line     int
+		kind     Kind
+	}{
+		{"a\n{{ x.y.z }}", 2, Runtime},
+		{"a\n\n{% if (1 %}", 3, Syntax},
+		{"{% if true %}\n\n{{ raise_exception('no') }}{% endif %}", 3, Raised},
+		{"{% macro m() %}\n{{ 1 + 'a' }}\n{% endmacro %}\n\n{{ m() }}", 2, Runtime},
+		{"\n{% for x in none %}{% endfor %}", 2, Runtime},
+		{"\n{{ range(99999)|list * 99 }}", 2, Limit},
+	}
+	for _, c := range cases {
+		template, err := Parse(c.template)
+		if err == nil {
+			_, err = template.Render(NewDict(), Options{})
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Line != c.line || e.Kind != c.kind {
+			t.Errorf("%q: got %#v, want line %d kind %d", c.template, err, c.line, c.kind)
+		}
+	}
+}
+
+func TestConcurrentRender(t *testing.T) {
+	template, err := Parse("{% set ns = namespace(n=0) %}{% for m in msgs %}{% set ns.n = ns.n + 1 %}{{ m.role }}{% endfor %}{{ ns.n }}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := decode(t, sample)
+	results := make(chan string)
+	for range 8 {
+		go func() {
+			text, _ := template.Render(variables, Options{})
+			results <- text
+		}()
+	}
+	for range 8 {
+		if got, want := <-results, "userassistantuser3"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func FuzzTemplate(f *testing.F) {
+	for _, source := range []string{
+		"{% for m in msgs %}<|{{ m.role }}|>{{ m['content'] | trim }}{% endfor %}",
+		"{% macro f(a, b=1) -%} {{ a ~ b ~ varargs }} {%- endmacro %}{{ f(1, 2, 3) }}{% call f(1) %}x{% endcall %}",
+		"{% set ns = namespace(x=1) %}{% set ns.x = '%5.2f' % 3 %}{{ ns.x }}{{ '{:>{}}'.format('a', 5) }}",
+		"{% for a, b in d|dictsort if a recursive %}{{ loop.last }}{{ loop.nextitem }}{% else %}{% endfor %}",
+		"{{ u[::-1] }}{{ l[1:] + [1.0, none] }}{{ d | tojson(indent=2) }}{{ s.split(',', 1)|map('upper')|join('-') }}",
+		"{#- c -#}{% raw %}{{ }}{% endraw %}{%+ if 1 -%} {{- 1 -}} {%- elif x is not defined +%}{% endif %}",
+		"{% filter upper | replace('A', 'b') %}a{% endfilter %}{% with a = 1 %}{{ a }}{% endwith %}{% generation %}g{% endgeneration %}",
+		"{{ range(3)|batch(2, 0)|list }}{{ msgs|groupby('role')|first|last }}{{ strftime_now('%Y %-d') }}{{ 2 ** -3 // 7 % 3 }}",
+	} {
+		f.Add(source)
+	}
+	variables := decode(f, sample)
+	f.Fuzz(func(t *testing.T, source string) {
+		template, err := Parse(source)
+		if err != nil {
+			return
+		}
+		limits := Limits{Steps: 20_000, Depth: 50, Text: 1 << 16}
+		p, err := template.Prompt(variables, Options{Now: goldenNow, Limits: limits})
+		if err != nil {
+			return
+		}
+		if len(p.Text) > limits.Text {
+			t.Fatalf("%q: %d bytes of text", source, len(p.Text))
+		}
+		checkRanges(t, source, p)
+	})
+}
+
+// checkRanges wants the ranges of a prompt sorted, apart, not empty and within its text.
+func checkRanges(t *testing.T, what string, p Prompt) {
+	t.Helper()
+	last := -1
+	for _, r := range p.Data {
+		if r.Start <= last || r.Start >= r.End || r.End > len(p.Text) {
+			t.Fatalf("%s: bad ranges %v of %d bytes", what, p.Data, len(p.Text))
+		}
+		last = r.End
+	}
+}
+
+func FuzzDecodeJSON(f *testing.F) {
+	for _, document := range []string{sample, `[1, 1.0, -0, 1e5, "\ud83d\ude00\ud800x", {}, []]`, `{"a":1,"a":2}`, `"\u00"`, `[[[`, "\"\xff\""} {
+		f.Add([]byte(document))
+	}
+	f.Fuzz(func(t *testing.T, document []byte) {
+		v, err := DecodeJSON(document, JSONLimits{})
+		if err != nil {
+			return
+		}
+		text, err := MarshalJSON(v)
+		if err != nil {
+			t.Fatalf("%q: %v", document, err)
+		}
+		again, err := DecodeJSON([]byte(text), JSONLimits{})
+		if err != nil {
+			t.Fatalf("%q became %q: %v", document, text, err)
+		}
+		if twice, _ := MarshalJSON(again); twice != text {
+			t.Fatalf("%q became %q, then %q", document, text, twice)
+		}
+	})
+}
