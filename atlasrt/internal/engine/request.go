@@ -9,6 +9,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
@@ -88,12 +89,12 @@ func (r *Request) check(vocab int32) error {
 	case r.LogProbs < -1 || r.LogProbs > MaxLogProbs:
 		return bad("top_logprobs", "is %d, must be from 0 to %d", r.LogProbs, MaxLogProbs)
 	}
-	for name, tokens := range map[string][]int32{"prompt": r.Prompt, "stop_token_ids": r.End} {
-		for _, token := range tokens {
-			if token < 0 || token >= vocab {
-				return bad(name, "holds token %d, the vocabulary has %d", token, vocab)
-			}
-		}
+	outside := func(token int32) bool { return token < 0 || token >= vocab }
+	if i := slices.IndexFunc(r.Prompt, outside); i >= 0 {
+		return bad("prompt", "holds token %d, the vocabulary has %d", r.Prompt[i], vocab)
+	}
+	if i := slices.IndexFunc(r.End, outside); i >= 0 {
+		return bad("stop_token_ids", "holds token %d, the vocabulary has %d", r.End[i], vocab)
 	}
 	if err := r.Sampling.Validate(vocab); err != nil {
 		if field, ok := errors.AsType[*sample.FieldError](err); ok {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
@@ -25,10 +26,9 @@ type task struct {
 const eventRoom = 64
 
 func newTask(ctx context.Context, r Request) *task {
+	r.Prompt, r.End = slices.Clone(r.Prompt), slices.Clone(r.End) // the caller may change its own
 	t := &task{request: r, ctx: ctx, events: make(chan Event, min(eventRoom, r.MaxTokens+1))}
-	tokens := make([]int32, len(r.Prompt))
-	copy(tokens, r.Prompt)
-	t.sequence = sched.Sequence{Tokens: tokens, MaxTokens: r.MaxTokens, End: r.End, Score: r.PromptLogProbs, Salt: r.CacheSalt}
+	t.sequence = sched.Sequence{Tokens: r.Prompt, MaxTokens: r.MaxTokens, End: r.End, Score: r.PromptLogProbs, Salt: r.CacheSalt}
 	var hold []int32
 	if r.MinTokens > 0 {
 		hold = r.End

@@ -193,9 +193,11 @@ func (s *Scheduler) Done(plan *Plan, results Results) {
 	}
 }
 
-// Running and Waiting count sequences; the tokens are those of the waiting ones.
-func (s *Scheduler) Running() int             { return len(s.running) }
-func (s *Scheduler) Waiting() (n, tokens int) { return len(s.waiting), s.tokens }
+// Running is how many sequences run.
+func (s *Scheduler) Running() int { return len(s.running) }
+
+// Waiting is how many sequences wait, and how many tokens they have.
+func (s *Scheduler) Waiting() (sequences, tokens int) { return len(s.waiting), s.tokens }
 
 // Counts are totals since the start.
 func (s *Scheduler) Counts() Counts { return s.counts }
