@@ -83,7 +83,7 @@ func TestEveryBlockRunsOnceAndInOrder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 300 {
+			for range 40 {
 				b.launch(b.mark, p, g, 1)
 				b.launch(b.double, p, g, 0)
 				b.launch(b.mark, p, g, 3)

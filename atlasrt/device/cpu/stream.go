@@ -56,7 +56,7 @@ func newList() (*list, error) {
 
 func (l *list) close() error { return unix.Munmap(l.memory) }
 
-// Stream is a list of launches that runs when somebody waits for it.
+// Stream is a captured step and a list of launches that run when somebody waits for them.
 type Stream struct {
 	device    *Device
 	list      *list
@@ -64,6 +64,7 @@ type Stream struct {
 	capturing bool
 	scratch   op.Ptr
 	room      int64
+	replay    *graph // runs before the list
 	err       error
 	call      []uintptr
 }
@@ -127,6 +128,10 @@ func (s *Stream) Fail(err error) {
 
 // flush runs what is queued; after an error it only forgets it.
 func (s *Stream) flush() {
+	if s.replay != nil {
+		s.run((*list)(s.replay))
+		s.replay = nil
+	}
 	s.run(s.list)
 	s.list.count, s.list.used = 0, 0
 }
@@ -187,10 +192,11 @@ func (d *Device) Capture(q device.Stream, step func()) (device.Graph, error) {
 // graph is a list that is kept.
 type graph list
 
+// Replay only queues, as a launch does: the step runs when somebody waits for it.
 func (g *graph) Replay(q device.Stream) {
 	s := q.(*Stream)
 	s.flush()
-	s.run((*list)(g))
+	s.replay = g
 }
 
 func (g *graph) Close() error { return (*list)(g).close() }
