@@ -22,19 +22,18 @@ type GGUF struct {
 	Merges         []string // for gpt2: "left right", by rank
 	BOS, EOS       *uint32
 	Unknown        *uint32
-	Padding        *uint32
+	Padding        *uint32 // checked only: batches here have no padding
 	AddBOS, AddEOS *bool
 	AddSpacePrefix *bool
 	ChatTemplate   string
 }
 
-// Token types of GGUF.
+// Token types of GGUF that mean something here.
 const (
 	tokenNormal      = 1
 	tokenUnknown     = 2
 	tokenControl     = 3
 	tokenUserDefined = 4
-	tokenUnused      = 5
 	tokenByte        = 6
 )
 
@@ -118,6 +117,9 @@ func fromGGUF(meta *GGUF) (*Tokenizer, error) {
 		return nil, err
 	}
 	if t.eos, err = meta.tokenID("eos", meta.EOS); err != nil {
+		return nil, err
+	}
+	if _, err = meta.tokenID("padding", meta.Padding); err != nil {
 		return nil, err
 	}
 	t.addBOS = meta.AddBOS != nil && *meta.AddBOS || meta.AddBOS == nil && addBOS
