@@ -204,11 +204,22 @@ func TestShapesOverlapNowhere(t *testing.T) {
 }
 
 func TestBuckets(t *testing.T) {
-	cases := []struct{ rows, limit, want int }{{1, 64, 1}, {3, 64, 4}, {5, 64, 8}, {9, 64, 16}, {17, 64, 24}, {63, 64, 64}, {5, 6, 6}, {11, 13, 13}}
+	cases := []struct{ rows, limit, want int }{{1, 64, 1}, {3, 64, 3}, {8, 64, 8}, {9, 64, 10}, {17, 64, 20}, {33, 64, 40}, {63, 64, 64}, {65, 256, 80}, {5, 6, 5}, {17, 18, 18}}
 	for _, test := range cases {
 		if got := bucketRows(test.rows, test.limit); got != test.want {
 			t.Errorf("bucketRows(%d, %d): got %d, want %d", test.rows, test.limit, got, test.want)
 		}
+	}
+	buckets := map[int]bool{}
+	for n := 1; n <= 256; n++ {
+		got := bucketRows(n, 256)
+		buckets[got] = true
+		if got < n || 4*(got-n) > n {
+			t.Errorf("bucketRows(%d, 256): got %d, want at most a quarter more", n, got)
+		}
+	}
+	if len(buckets) > 32 {
+		t.Errorf("%d buckets for 256 rows, want at most 32", len(buckets))
 	}
 	for n := 1; n < 100; n++ {
 		if got := bucketBlocks(n, 99); got < n || got > 99 {

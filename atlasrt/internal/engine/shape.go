@@ -48,15 +48,14 @@ func (s shape) layout() (at inputs) {
 	return at
 }
 
-// bucketRows rounds the rows of a decode step up, so that few recorded steps serve every batch.
+// bucketRows rounds the rows of a decode step up, so that few recorded steps serve every batch. Rows that are there for
+// the bucket alone are computed like the others, so there are at most a quarter more than are wanted.
 func bucketRows(rows, limit int) int {
-	if rows <= 8 {
-		return min(powerOfTwo(rows), limit)
-	}
-	return min((rows+7)&^7, limit)
+	step := max(powerOfTwo(rows)/8, 1)
+	return min((rows+step-1)/step*step, limit)
 }
 
-// bucketBlocks rounds the length of block tables up, for the same reason.
+// bucketBlocks rounds the length of block tables up, for the same reason. What lies behind a sequence's own length is not read.
 func bucketBlocks(blocks, limit int) int { return min(powerOfTwo(max(blocks, 8)), limit) }
 
 // powerOfTwo is the least power of two that is not less than n.
