@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +88,37 @@ func TestSlowConsumerHoldsNobodyUp(t *testing.T) {
 	late := read(slow)
 	if want := f.model.greedy([]int32{1}, 300); late.finish != FinishLength || !slices.Equal(late.tokens, want) {
 		t.Errorf("read late: got %d tokens and %q, want %d and length", len(late.tokens), late.finish, len(want))
+	}
+}
+
+// A consumer that went away for good, with more events unread than its channel holds, leaves no goroutine behind.
+func TestAbandonedEventsLeaveNothingBehind(t *testing.T) {
+	for _, name := range []string{"the context ends", "the engine closes"} {
+		t.Run(name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			f := newFixture(t, nil)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if _, err := f.Submit(ctx, greedy([]int32{1}, 3*eventRoom)); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := before // the loop is gone
+			if name == "the context ends" {
+				cancel()
+				want++
+			} else if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for wait := 0; runtime.NumGoroutine() > want; wait++ {
+				if wait > 500 {
+					t.Fatalf("%d goroutines, want %d", runtime.NumGoroutine(), want)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
 	}
 }
 
