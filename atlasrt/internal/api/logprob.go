@@ -1,0 +1,134 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+)
+
+// Log-probabilities are of the model's own distribution: the log-softmax of its logits before temperature, penalties and
+// biases. They are finite; -9999 stands for the impossible.
+
+type chatLogProbs struct {
+	Content []chatToken `json:"content"`
+	Refusal []chatToken `json:"refusal"`
+}
+
+type chatToken struct {
+	chatTop
+	Top []chatTop `json:"top_logprobs"`
+}
+
+// chatTop is a token: as text, where bytes that are no whole code point show as U+FFFD, and as bytes.
+type chatTop struct {
+	Token   string  `json:"token"`
+	LogProb float32 `json:"logprob"`
+	Bytes   []int   `json:"bytes"`
+}
+
+func newChatTop(text []byte, logProb float32) chatTop {
+	numbers := make([]int, len(text))
+	for i, b := range text {
+		numbers[i] = int(b)
+	}
+	return chatTop{strings.ToValidUTF8(string(text), "\ufffd"), logProb, numbers}
+}
+
+func chatTokens(tokens []completion.Token) []chatToken {
+	out := make([]chatToken, len(tokens))
+	for i, t := range tokens {
+		out[i] = chatToken{newChatTop(t.Bytes, t.LogProb), make([]chatTop, len(t.Top))}
+		for j, top := range t.Top {
+			out[i].Top[j] = newChatTop(top.Bytes, top.LogProb)
+		}
+	}
+	return out
+}
+
+// textLogProbs is the form of the completions route: parallel arrays, offsets in code points.
+type textLogProbs struct {
+	Tokens   []string             `json:"tokens"`
+	LogProbs []*float32           `json:"token_logprobs"`
+	Top      []map[string]float32 `json:"top_logprobs"`
+	Offsets  []int                `json:"text_offset"`
+}
+
+// answerLogProbs is nil where there are no tokens; offset moves behind them.
+func answerLogProbs(tokens []completion.Token, offset *int) *textLogProbs {
+	if tokens == nil {
+		return nil
+	}
+	l := &textLogProbs{}
+	for i := range tokens {
+		l.add(tokens[i], &tokens[i].LogProb, offset)
+	}
+	return l
+}
+
+// echoLogProbs is those of a prompt, whose first token follows nothing and has none.
+func echoLogProbs(e Echo, offset *int) *textLogProbs {
+	start := *offset
+	l := answerLogProbs(e.Tokens, offset)
+	if l != nil {
+		l.LogProbs[0], l.Top[0] = nil, nil
+	}
+	*offset = start + utf8.RuneCountInString(e.Text)
+	return l
+}
+
+func (l *textLogProbs) add(t completion.Token, logProb *float32, offset *int) {
+	l.Tokens = append(l.Tokens, visible(t.Bytes))
+	l.LogProbs = append(l.LogProbs, logProb)
+	l.Offsets = append(l.Offsets, *offset)
+	top := map[string]float32{visible(t.Bytes): t.LogProb}
+	for _, other := range t.Top {
+		top[visible(other.Bytes)] = other.LogProb
+	}
+	l.Top = append(l.Top, top)
+	for _, b := range t.Bytes {
+		if utf8.RuneStart(b) {
+			*offset++
+		}
+	}
+}
+
+// visible is a token's text, or the names of its bytes where they are no whole code points: there is no other field for
+// them in this form, and tokens must stay apart.
+func visible(text []byte) string {
+	if utf8.Valid(text) {
+		return string(text)
+	}
+	var b strings.Builder
+	b.WriteString("bytes:")
+	for _, c := range text {
+		fmt.Fprintf(&b, `\x%02x`, c)
+	}
+	return b.String()
+}
+
+// join is l followed by more; either may be nil.
+func (l *textLogProbs) join(more *textLogProbs) *textLogProbs {
+	if l == nil || more == nil {
+		if l == nil {
+			return more
+		}
+		return l
+	}
+	l.Tokens = append(l.Tokens, more.Tokens...)
+	l.LogProbs = append(l.LogProbs, more.LogProbs...)
+	l.Top = append(l.Top, more.Top...)
+	l.Offsets = append(l.Offsets, more.Offsets...)
+	return l
+}
+
+// shift moves offsets behind a text of so many code points.
+func (l *textLogProbs) shift(by int) {
+	if l == nil {
+		return
+	}
+	for i := range l.Offsets {
+		l.Offsets[i] += by
+	}
+}

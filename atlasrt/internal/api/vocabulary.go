@@ -1,0 +1,124 @@
+package api
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+)
+
+// TokenizeRequest is the body of POST /tokenize, in the spelling of vLLM (prompt or messages) or of llama.cpp (content).
+type TokenizeRequest struct {
+	Model   string // empty: the only one
+	Text    string
+	Chat    *chat.Request // in place of Text
+	Special bool          // the text gets the tokens that the model begins texts with
+	Strings bool          // the answer has token_strs
+	Pieces  bool          // the answer's tokens are objects with id and piece
+	Unknown int
+}
+
+// DecodeTokenize reads a tokenize request. Errors are *Error.
+func DecodeTokenize(body []byte, limits Limits) (*TokenizeRequest, error) {
+	f, err := readObject(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &TokenizeRequest{Special: true}
+	f.text("model", &r.Model)
+	_, conversation := f.object.Get("messages")
+	switch {
+	case conversation:
+		c := f.conversation(limits)
+		r.Chat = &c
+	case f.text("content", &r.Text):
+		r.Special = false
+	case !f.text("prompt", &r.Text):
+		f.invalid("prompt", "is required, or messages, or content")
+	}
+	f.boolean("add_special_tokens", &r.Special)
+	f.boolean("add_special", &r.Special)
+	f.boolean("return_token_strs", &r.Strings)
+	f.boolean("with_pieces", &r.Pieces)
+	r.Unknown = f.unknown()
+	return r, f.failure()
+}
+
+// TokenizeBody is the answer to a tokenize request: tokens, how many, and the context of the model. text gives the bytes of
+// a token.
+func TokenizeBody(r *TokenizeRequest, tokens []int32, context int, text func(int32) []byte) []byte {
+	b := append([]byte(nil), `{"count":`...)
+	b = strconv.AppendInt(b, int64(len(tokens)), 10)
+	b = append(b, `,"max_model_len":`...)
+	b = strconv.AppendInt(b, int64(context), 10)
+	b = append(b, `,"tokens":[`...)
+	for i, id := range tokens {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if r.Pieces {
+			b = append(b, `{"id":`...)
+		}
+		b = strconv.AppendInt(b, int64(id), 10)
+		if r.Pieces {
+			b = append(b, `,"piece":`...)
+			b = append(appendPiece(b, text(id)), '}')
+		}
+	}
+	b = append(b, ']')
+	if r.Strings {
+		names := make([]string, len(tokens))
+		for i, id := range tokens {
+			names[i] = visible(text(id))
+		}
+		b = append(b, `,"token_strs":`...)
+		b = appendJSON(b, names)
+	}
+	return append(b, '}')
+}
+
+// appendPiece appends a token's text, or an array of its bytes where they are no whole code points.
+func appendPiece(b, text []byte) []byte {
+	if utf8.Valid(text) {
+		return appendString(b, string(text))
+	}
+	for i, c := range text {
+		b = append(b, "[,"[min(i, 1)])
+		b = strconv.AppendInt(b, int64(c), 10)
+	}
+	return append(b, ']')
+}
+
+// DetokenizeRequest is the body of POST /detokenize.
+type DetokenizeRequest struct {
+	Model   string // empty: the only one
+	Tokens  []int32
+	Unknown int
+}
+
+// DecodeDetokenize reads a detokenize request; token ids must be less than vocab. Errors are *Error.
+func DecodeDetokenize(body []byte, vocab int32) (*DetokenizeRequest, error) {
+	f, err := readObject(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &DetokenizeRequest{}
+	f.text("model", &r.Model)
+	if v := f.take("tokens"); v == nil {
+		f.invalid("tokens", "is required")
+	} else if l, ok := v.(*jinja.List); !ok {
+		f.wrongKind("tokens", "an array", v)
+	} else {
+		r.Tokens = f.tokens("tokens", l.Items(), vocab)
+	}
+	r.Unknown = f.unknown()
+	return r, f.failure()
+}
+
+// DetokenizeBody is the answer, under the names of both spellings.
+func DetokenizeBody(text string) []byte {
+	b := appendString([]byte(`{"prompt":`), text)
+	b = append(b, `,"content":`...)
+	return append(appendString(b, text), '}')
+}
