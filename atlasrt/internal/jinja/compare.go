@@ -24,11 +24,9 @@ func (r *run) compare(operator string, left, right Value) (bool, error) {
 	return r.ordered(operator, left, right, r.maxDepth)
 }
 
-var errDepth = &Error{Kind: Limit, Message: "values of the template nest too deep"}
-
 func (r *run) equal(left, right Value, depth int) (bool, error) {
 	if depth == 0 {
-		return false, &Error{Kind: Limit, Message: errDepth.Message}
+		return false, depthError()
 	}
 	switch a := left.(type) {
 	case Str:
@@ -174,7 +172,7 @@ func compareIntFloat(n *big.Int, f float64) int {
 // ordered is <, <=, > or >=.
 func (r *run) ordered(operator string, left, right Value, depth int) (bool, error) {
 	if depth == 0 {
-		return false, &Error{Kind: Limit, Message: errDepth.Message}
+		return false, depthError()
 	}
 	for _, v := range []Value{left, right} {
 		if u, ok := v.(*undefined); ok {

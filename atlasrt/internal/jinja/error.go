@@ -35,6 +35,10 @@ func failf(format string, values ...any) error {
 	return &Error{Kind: Runtime, Message: fmt.Sprintf(format, values...)}
 }
 
+func depthError() error {
+	return &Error{Kind: Limit, Message: "values of the template nest too deep"}
+}
+
 // atLine adds the line to an error that has none yet.
 func atLine(err error, line int) error {
 	if e, ok := err.(*Error); ok && e.Line == 0 {

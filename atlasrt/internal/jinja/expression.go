@@ -14,7 +14,7 @@ func (p *parser) expression() (expr, error) {
 	}
 	defer leave()
 	e, err := p.or()
-	for n := 0; err == nil && p.peek().isName("if"); n++ {
+	for err == nil && p.peek().isName("if") {
 		line := p.next().line
 		c := &conditional{yes: e, line: line}
 		if c.test, err = p.or(); err != nil {
@@ -25,25 +25,17 @@ func (p *parser) expression() (expr, error) {
 				return nil, err
 			}
 		}
-		e, err = c, p.chain(n)
+		e, err = c, p.grow()
 	}
 	return e, err
 }
 
-// chain refuses the n-th operator of a chain that is too long.
-func (p *parser) chain(n int) error {
-	if n > maxChain {
-		return &Error{Kind: Limit, Line: p.peek().line, Message: "an expression of the template is too long (set parts of it first)"}
-	}
-	return nil
-}
-
 func (p *parser) or() (expr, error) {
 	left, err := p.and()
-	for n := 0; err == nil && p.skipName("or"); n++ {
+	for err == nil && p.skipName("or") {
 		var right expr
 		if right, err = p.and(); err == nil {
-			left, err = &logical{or: true, left: left, right: right}, p.chain(n)
+			left, err = &logical{or: true, left: left, right: right}, p.grow()
 		}
 	}
 	return left, err
@@ -51,10 +43,10 @@ func (p *parser) or() (expr, error) {
 
 func (p *parser) and() (expr, error) {
 	left, err := p.not()
-	for n := 0; err == nil && p.skipName("and"); n++ {
+	for err == nil && p.skipName("and") {
 		var right expr
 		if right, err = p.not(); err == nil {
-			left, err = &logical{left: left, right: right}, p.chain(n)
+			left, err = &logical{left: left, right: right}, p.grow()
 		}
 	}
 	return left, err
@@ -110,7 +102,7 @@ func (p *parser) comparison() (expr, error) {
 // leftToRight reads operands joined by these operators.
 func (p *parser) leftToRight(operand func() (expr, error), operators ...string) (expr, error) {
 	left, err := operand()
-	for n := 0; err == nil; n++ {
+	for err == nil {
 		t := p.peek()
 		found := ""
 		for _, o := range operators {
@@ -124,7 +116,7 @@ func (p *parser) leftToRight(operand func() (expr, error), operators ...string) 
 		p.pos++
 		var right expr
 		if right, err = operand(); err == nil {
-			left, err = &operation{found, left, right}, p.chain(n)
+			left, err = &operation{found, left, right}, p.grow()
 		}
 	}
 	return nil, err

@@ -65,7 +65,7 @@ type jsonWriter struct {
 
 func (w *jsonWriter) write(v Value, level int) error {
 	if level > w.run.maxDepth {
-		return &Error{Kind: Limit, Message: errDepth.Message}
+		return depthError()
 	}
 	if err := w.run.spend(1); err != nil {
 		return err

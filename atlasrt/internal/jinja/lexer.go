@@ -67,6 +67,9 @@ type lexer struct {
 
 // lex returns the tokens of a template, the last one tokenEOF.
 func lex(source string) ([]token, error) {
+	if !utf8.ValidString(source) {
+		return nil, &Error{Kind: Syntax, Message: "the template is not UTF-8"}
+	}
 	source = normalizeNewlines(source)
 	source = strings.TrimSuffix(source, "\n")
 	l := &lexer{source: source, line: 1, newline: true, tokens: make([]token, 0, 16+len(source)/6)}

@@ -5,17 +5,15 @@ import (
 	"strings"
 )
 
-// maxNesting bounds how deep blocks and brackets nest, maxChain how long one chain of operators is.
-const (
-	maxNesting = 200
-	maxChain   = 2000
-)
+// maxHeight bounds the height of the syntax tree, and with it the stack of a render: blocks and brackets count, and so do the
+// operators of one expression.
+const maxHeight = 500
 
 // parser reads statements; expression.go reads what stands inside tags.
 type parser struct {
 	tokens []token
 	pos    int
-	depth  int
+	height int      // of the tree above the current token
 	loops  int      // for loops around the current statement, in the current macro
 	tags   []string // open blocks, for messages
 }
@@ -83,13 +81,19 @@ func (p *parser) expectKind(kind tokenKind) error {
 	return nil
 }
 
-// enter counts one level of nesting; the result ends it.
+// enter starts a level of nesting; the result ends it, with all that grew within.
 func (p *parser) enter() (leave func(), err error) {
-	p.depth++
-	if p.depth > maxNesting {
-		return nil, &Error{Kind: Limit, Line: p.peek().line, Message: fmt.Sprintf("the template nests deeper than %d levels", maxNesting)}
+	height := p.height
+	return func() { p.height = height }, p.grow()
+}
+
+// grow counts one node on the path to the current token.
+func (p *parser) grow() error {
+	p.height++
+	if p.height > maxHeight {
+		return &Error{Kind: Limit, Line: p.peek().line, Message: fmt.Sprintf("the template nests more than %d levels and operators (set parts of it first)", maxHeight)}
 	}
-	return func() { p.depth-- }, nil
+	return nil
 }
 
 // template reads everything up to the end of the source.

@@ -4,10 +4,7 @@ import "strconv"
 
 // postfix reads attributes, subscripts and calls behind a value.
 func (p *parser) postfix(e expr) (expr, error) {
-	for n := 0; ; n++ {
-		if err := p.chain(n); err != nil {
-			return nil, err
-		}
+	for {
 		var err error
 		switch t := p.peek(); {
 		case t.isOperator("."):
@@ -20,6 +17,9 @@ func (p *parser) postfix(e expr) (expr, error) {
 			e, err = p.call(e)
 		default:
 			return e, nil
+		}
+		if err == nil {
+			err = p.grow()
 		}
 		if err != nil {
 			return nil, err
@@ -163,10 +163,7 @@ func (p *parser) arguments() (arguments, error) {
 
 // filtersAndTests reads "| filter", "is test" and calls behind a value.
 func (p *parser) filtersAndTests(e expr) (expr, error) {
-	for n := 0; ; n++ {
-		if err := p.chain(n); err != nil {
-			return nil, err
-		}
+	for {
 		var err error
 		switch t := p.peek(); {
 		case t.isOperator("|"):
@@ -178,6 +175,9 @@ func (p *parser) filtersAndTests(e expr) (expr, error) {
 		default:
 			return e, nil
 		}
+		if err == nil {
+			err = p.grow()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func (p *parser) filtersAndTests(e expr) (expr, error) {
 
 // filters reads a chain of filters; the current token stands before the first name.
 func (p *parser) filters(e expr) (expr, error) {
-	for n := 0; ; n++ {
+	for {
 		p.pos++
 		id, err := p.dottedName()
 		if err != nil {
@@ -199,8 +199,11 @@ func (p *parser) filters(e expr) (expr, error) {
 			}
 		}
 		e = f
+		if err := p.grow(); err != nil {
+			return nil, err
+		}
 		if !p.peek().isOperator("|") {
-			return e, p.chain(n)
+			return e, nil
 		}
 	}
 }

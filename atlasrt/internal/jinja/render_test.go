@@ -76,6 +76,7 @@ func TestLimits(t *testing.T) {
 		{"deep list", "{% set ns = namespace(l=[1]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l }}"},
 		{"deep tuple as key", "{% set ns = namespace(l=(1,)) %}{% for i in range(5000) %}{% set ns.l = (ns.l, ns.l) %}{% endfor %}{{ {ns.l: 1} }}"},
 		{"endless macro", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"},
+		{"endless macro in a tall expression", "{% macro m() %}{{ " + strings.Repeat("(1 + ", 150) + "m()|length" + strings.Repeat(")", 150) + " }}{% endmacro %}{{ m() }}"},
 		{"endless loop", "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}"},
 		{"generator of generators", "{% set ns = namespace(g=[1]) %}{% for i in range(100000) %}{% set ns.g = ns.g|map('string') %}{% endfor %}{{ ns.g|list }}"},
 		{"wide format", "{{ '%999999999d' % 1 }}"},

@@ -83,7 +83,7 @@ type reprWriter struct{ textBuilder }
 
 func (w *reprWriter) write(v Value, depth int) error {
 	if depth == 0 {
-		return &Error{Kind: Limit, Message: errDepth.Message}
+		return depthError()
 	}
 	if err := w.run.spend(1); err != nil {
 		return err

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"math/big"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -43,11 +44,13 @@ type Tuple struct {
 	group bool // made by |groupby: has the attributes grouper and list
 }
 
-// Control returns a string of the template's own kind: text in which special tokens count.
-func Control(text string) Str { return Str{text: text} }
+// Control returns a string of the template's own kind: text in which special tokens count. Bytes that are no UTF-8 become U+FFFD.
+func Control(text string) Str { return Str{text: strings.ToValidUTF8(text, "\ufffd")} }
 
-// Data returns a string of a request: text in which special tokens are plain characters.
-func Data(text string) Str { return Str{text: text, origin: allData} }
+// Data returns a string of a request: text in which special tokens are plain characters. Bytes that are no UTF-8 become U+FFFD.
+func Data(text string) Str {
+	return Str{text: strings.ToValidUTF8(text, "\ufffd"), origin: allData}
+}
 
 // Text returns the string without its origin.
 func (s Str) Text() string { return s.text }
@@ -130,7 +133,7 @@ func length(v Value) (n int, ok bool) {
 	return 0, false
 }
 
-// items returns the elements of a list or tuple.
+// sequence is the elements of a list or tuple.
 func sequence(v Value) ([]Value, bool) {
 	switch v := v.(type) {
 	case *List:
