@@ -57,7 +57,7 @@ type textLogProbs struct {
 
 // answerLogProbs is nil where there are no tokens; offset moves behind them.
 func answerLogProbs(tokens []completion.Token, offset *int) *textLogProbs {
-	if tokens == nil {
+	if len(tokens) == 0 {
 		return nil
 	}
 	l := &textLogProbs{}

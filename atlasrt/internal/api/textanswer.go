@@ -9,12 +9,12 @@ import (
 // TextAnswer writes the answer to a completions request: either as a stream, chunk by chunk, or as a whole. Use one way
 // only.
 type TextAnswer struct {
-	head     Head
-	events   events
-	echoes   map[int]Echo // by choice, until they are written
-	offsets  []int        // code points of each choice so far
-	choices  []textChoice
-	texts    []strings.Builder
+	head    Head
+	events  events
+	echoes  map[int]Echo // by choice, until they are written
+	offsets []int        // code points of each choice so far
+	choices []textChoice
+	texts   []strings.Builder
 }
 
 // Echo is a prompt that goes before an answer. Tokens are set where log-probabilities were asked for; the first has none.
