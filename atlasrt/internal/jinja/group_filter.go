@@ -26,6 +26,10 @@ func uniqueFilter(r *run, v Value, a args) (Value, error) {
 			if err != nil {
 				return nil, false, err
 			}
+			r.chargeText(key)
+			if err := r.spend(1); err != nil {
+				return nil, false, err
+			}
 			hash, err := hashKey(r.folded(key, values[0] != nil && truth(values[0])))
 			if err != nil {
 				return nil, false, err
