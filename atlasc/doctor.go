@@ -29,7 +29,7 @@ func (doctorCommand) Run(env *environment) error {
 			return err
 		}
 		version, err := compiler.Version(env.ctx)
-		var absent *toolchain.ErrMissing
+		var absent *toolchain.MissingError
 		switch {
 		case errors.As(err, &absent):
 			version = "missing (" + absent.Install + ")"

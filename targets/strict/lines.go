@@ -8,10 +8,14 @@ import (
 // Lines tells where in a file each key stands. Elements of arrays of tables have numbers: kernel[0].launch[1].grid.
 type Lines struct{ line map[string]int }
 
-// At is the line of a key, or of the nearest table around it; 0 where there is neither.
+// At is the line of a key (of its first element, for an array of tables), or of the nearest table around it; 0 where
+// there is neither.
 func (l *Lines) At(path string) int {
 	for path != "" {
 		if line, ok := l.line[path]; ok {
+			return line
+		}
+		if line, ok := l.line[path+"[0]"]; ok {
 			return line
 		}
 		path = path[:max(0, strings.LastIndexAny(path, ".["))]

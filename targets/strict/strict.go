@@ -35,7 +35,7 @@ func Decode(text string, into any) (*Lines, []Problem) {
 	if _, err := toml.Decode(text, &table); err != nil {
 		var parse toml.ParseError
 		if errors.As(err, &parse) {
-			return &Lines{}, []Problem{{Line: parse.Position.Line, Msg: parse.Message}}
+			return &Lines{}, []Problem{{Line: max(1, parse.Position.Line), Msg: parse.Message}}
 		}
 		return &Lines{}, []Problem{{Line: 1, Msg: strings.TrimPrefix(err.Error(), "toml: ")}}
 	}
@@ -83,7 +83,7 @@ func (d *decoder) value(path string, to reflect.Value, from any) {
 		}
 	}
 	name := path[strings.LastIndexByte(path, '.')+1:]
-	d.problems = append(d.problems, Problem{Line: d.lines.At(path),
+	d.problems = append(d.problems, Problem{Line: max(1, d.lines.At(path)),
 		Msg: fmt.Sprintf("%s is %s, want %s", name, describe(reflect.TypeOf(from)), describe(to.Type()))})
 }
 
@@ -102,7 +102,7 @@ func (d *decoder) structure(path string, to reflect.Value, table map[string]any)
 			d.value(at, field, table[key])
 			continue
 		}
-		d.problems = append(d.problems, Problem{d.lines.At(at), fmt.Sprintf("unknown key %q", key), key, known})
+		d.problems = append(d.problems, Problem{max(1, d.lines.At(at)), fmt.Sprintf("unknown key %q", key), key, known})
 	}
 }
 

@@ -79,6 +79,7 @@ func TestProblems(t *testing.T) {
 		{"\n[[kernel]]\n[[kernel.launch]]\nx = 1", []Problem{{4, `unknown key "x"`, "x", inKernel}}},
 		{"[other]\na = 1\nb = 1\n[[kernel]]\ngrid = 'Rows'\n[[kernel]]\ngrid = ['Rows', 3]", []Problem{{1, `unknown key "other"`, "other", top}, {Line: 5, Msg: "grid is a string, want a list of strings"}, {Line: 7, Msg: "grid[1] is an integer, want a string"}}},
 		{"limits = { a = { byte = 1 } }", []Problem{{1, `unknown key "byte"`, "byte", []string{"bytes"}}}},
+		{"\n[[other]]\n[[other]]", []Problem{{2, `unknown key "other"`, "other", top}}},
 		{"a = 1\na = 2", []Problem{{Line: 2, Msg: "Key 'a' has already been defined."}}},
 		{"title = 1", []Problem{{Line: 1, Msg: "title is an integer, want a string"}}},
 	}

@@ -16,7 +16,7 @@ var Required = []string{"Core", "Attention", "MoE", "Sampler", "Packer", "Memory
 // Contract is what package op declares.
 type Contract struct {
 	Ops       []*Struct  // sorted by name
-	Weight    *Struct    // the one struct that operations embed by value; nil where package op has none
+	Weight    *Struct    // the one struct that operations carry by value
 	Constants []Constant // typed integer constants, by type, in source order
 	Package   *types.Package
 }

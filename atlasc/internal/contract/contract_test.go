@@ -102,6 +102,7 @@ func TestMustFail(t *testing.T) {
 		{"Norm(Stream, Norm)", "Norm(Norm)", "op.go:9: method Core.Norm is no operation (write Norm(Stream, Norm))"},
 		{"Norm(Stream, Norm)", "", "op.go:15: struct Norm has atlas tags, but no interface has it as an operation"},
 		{"Norm(Stream, Norm)", "Norm(Stream, Norm); Gone(Stream, Gone)", "op.go:9: undefined: Gone"},
+		{"type Weight struct { Data Ptr; Scheme Scheme; Rows int32 }", "type Weight int32", "package op has no struct Weight"},
 		{"type MoE interface{}", "", "package op has no interface MoE"},
 		{"type MoE interface{}", "type MoE interface{", "op.go:12: expected '}'"},
 		{"type MoE interface{}", "type MoE Missing", "op.go:11: undefined: Missing"},

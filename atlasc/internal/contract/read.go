@@ -121,6 +121,10 @@ func (r *reader) contract() *Contract {
 			c.Weight = r.structure(weight, s, nil)
 		}
 	}
+	if c.Weight == nil {
+		r.diags.Add(diag.Pos{File: r.dir}, "operations carry it by value", "package op has no struct Weight")
+		return c
+	}
 	for _, name := range scope.Names() {
 		object, ok := scope.Lookup(name).(*types.TypeName)
 		if !ok || name == "Weight" {
@@ -174,7 +178,7 @@ func (r *reader) methods() map[string]method {
 		if !ok {
 			continue
 		}
-		for m := range set.ExplicitMethods() {
+		for m := range set.Methods() {
 			if m.Name() == "PackedBytes" {
 				continue
 			}

@@ -35,11 +35,7 @@ func Header(c *contract.Contract) ([]byte, error) {
 		}
 		data.Enums[i].Constants = append(data.Enums[i].Constants, k)
 	}
-	structs := c.Ops
-	if c.Weight != nil {
-		structs = append([]*contract.Struct{c.Weight}, c.Ops...)
-	}
-	for _, s := range structs {
+	for _, s := range append([]*contract.Struct{c.Weight}, c.Ops...) {
 		out := structure{Name: s.Name, Size: s.Size}
 		paddings, widest := 0, 0
 		for _, f := range s.Fields {

@@ -30,10 +30,9 @@ type setData struct {
 
 // switchData is a feature or option that some branch asks for.
 type switchData struct {
-	Name  string
-	Has   string // Go expression that tells whether it is on
-	CPU   []string
-	Index int
+	Name string
+	Has  string   // Go expression that tells whether it is on
+	CPU  []string // features of the processor that it stands for
 }
 
 // methodData is an operation of a set.
@@ -129,6 +128,7 @@ func (d *setData) feature(name string) switchData {
 
 // fill adds the methods of a set, and those kernels that no set before it launches.
 func (d *setData) fill(s *plan.Set) {
+	launched := map[*plan.Entry]bool{}
 	for _, dispatch := range s.Ops {
 		m := methodData{Type: d.Type, Op: dispatch.Op.Name}
 		if weight := dispatch.Op.Weight(); weight != nil {
@@ -150,7 +150,8 @@ func (d *setData) fill(s *plan.Set) {
 				}
 				data.Branches = append(data.Branches, b)
 				positions = append(positions, e.At(""))
-				if e.Model == s.Model && !slices.ContainsFunc(d.Launchers, func(l launcherData) bool { return l.Name == launcher(e) }) {
+				if e.Model == s.Model && !launched[e] {
+					launched[e] = true
 					d.Launchers = append(d.Launchers, d.launcher(e))
 				}
 			}

@@ -99,7 +99,7 @@ func Read(path, text string, diags *diag.List) *Manifest {
 	for i := range m.Layouts {
 		l := &m.Layouts[i]
 		l.place = place{m, fmt.Sprintf("layout[%d]", i)}
-		required(diags, l.place, "name", l.Name)
+		word(diags, l.place, "name", l.Name)
 		required(diags, l.place, "bytes", l.Bytes)
 	}
 	for i := range m.Kernels {
@@ -119,8 +119,15 @@ func required(diags *diag.List, p place, key, value string) {
 	}
 }
 
+// word checks what becomes part of an identifier or of a comment.
+func word(diags *diag.List, p place, key, value string) {
+	if !wordForm.MatchString(value) || len(value) > 64 {
+		diags.Add(p.At(key), "write small letters and digits with single underscores, 64 at most", "%s %q is not a word", key, value)
+	}
+}
+
 var (
-	kernelName   = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+	wordForm     = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	constantName = regexp.MustCompile(`^k[A-Z][A-Za-z0-9]*$`)
 	constantText = regexp.MustCompile(`^[A-Za-z0-9_ .*-]+$`)
 	instance     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_:<>, ]*$`)
@@ -129,9 +136,10 @@ var (
 func (k *Kernel) check(diags *diag.List) {
 	required(diags, k.place, "op", k.Op)
 	required(diags, k.place, "body", k.Body)
-	if !kernelName.MatchString(k.Name) || len(k.Name) > 64 {
-		diags.Add(k.At("name"), "write small letters and digits with single underscores, 64 at most", "kernel name %q does not make a C identifier", k.Name)
+	if k.Order != "" {
+		word(diags, k.place, "order", k.Order)
 	}
+	word(diags, k.place, "name", k.Name)
 	if len(k.Launch) > 0 && (k.Inst != "" || k.Grid != nil) {
 		diags.Add(k.Launch[0].At(""), "move them into a launch", "kernel %s has launches, and inst or grid of its own besides", k.Name)
 	}

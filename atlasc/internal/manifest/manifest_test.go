@@ -64,6 +64,7 @@ func TestRead(t *testing.T) {
 func FuzzManifest(f *testing.F) {
 	f.Add(sample)
 	f.Add("[[kernel]]\ngrid = 'x'\n[[kernel.launch]]")
+	f.Add("[[0]]")
 	f.Add("kernel = [{op = 'x', launch = [{}]}]\nlayout = [1]")
 	f.Fuzz(func(t *testing.T, text string) {
 		var diags diag.List

@@ -161,8 +161,8 @@ func (m *maker) exists(at diag.Pos, name string) {
 	if name == "" {
 		return
 	}
-	if !fs.ValidPath(name) {
-		m.diags.Add(at, "write it relative to kernels/", "file name %q leads out of kernels", name)
+	if !fs.ValidPath(name) || !plainPath.MatchString(name) {
+		m.diags.Add(at, "write it relative to kernels/", "file name %q leads out of kernels, or has odd characters", name)
 		return
 	}
 	if info, err := fs.Stat(m.tree, path.Join(Kernels, name)); err != nil || info.IsDir() {
@@ -238,6 +238,9 @@ func (b *builder) names() {
 		}
 	}
 }
+
+// plainPath is what may appear in an include, a comment and on a command line.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
 var modelName = regexp.MustCompile(`^[a-z][a-z0-9.-]*$`)
 

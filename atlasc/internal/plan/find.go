@@ -56,6 +56,10 @@ func (m *maker) read(name string) *manifest.Manifest {
 	if read, ok := m.manifests[name]; ok {
 		return read
 	}
+	if !plainPath.MatchString(name) {
+		m.diags.Add(diag.Pos{File: fmt.Sprintf("%q", name)}, "use letters, digits, dots, dashes and underscores", "file name with odd characters")
+		return nil
+	}
 	text, err := fs.ReadFile(m.tree, name)
 	if err != nil {
 		m.diags.Add(diag.Pos{File: name}, "", "cannot read it: %v", err)

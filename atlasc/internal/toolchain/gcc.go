@@ -32,7 +32,7 @@ func (g *gcc) Flags() []string { return slices.Concat(gccFlags, gccLinkFlags) }
 func (g *gcc) Version(ctx context.Context) (string, error) {
 	out, err := g.run(ctx, "--version")
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", &ErrMissing{Tool: g.command, Install: "apt-get install gcc"}
+		return "", &MissingError{Tool: g.command, Install: "apt-get install gcc"}
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", g.command, err)

@@ -24,7 +24,7 @@ type Unit struct {
 type Compiler interface {
 	// Flags are what every unit is compiled with, and what an image is linked with. They are part of its sources.
 	Flags() []string
-	// Version finds the compiler and names its version and machine. The error is an ErrMissing where there is none.
+	// Version finds the compiler and names its version and machine. The error is an MissingError where there is none.
 	Version(ctx context.Context) (string, error)
 	// Compile compiles one unit. The error is a Failure where the source is to blame.
 	Compile(ctx context.Context, u Unit, object string) error
@@ -32,13 +32,13 @@ type Compiler interface {
 	Link(ctx context.Context, objects []string, image string) error
 }
 
-// ErrMissing is a compiler that is not installed.
-type ErrMissing struct {
+// MissingError is a compiler that is not installed.
+type MissingError struct {
 	Tool    string
 	Install string // command that installs it
 }
 
-func (e *ErrMissing) Error() string {
+func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed (%s)", e.Tool, e.Install)
 }
 
@@ -77,6 +77,6 @@ func FeatureFlags(h *targets.Hardware, needs []string) []string {
 
 // IsMissing tells whether an error is a compiler that is not installed.
 func IsMissing(err error) bool {
-	var missing *ErrMissing
+	var missing *MissingError
 	return errors.As(err, &missing)
 }

@@ -1,0 +1,123 @@
+package toolchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/source"
+)
+
+// fake compiles a unit to its own name, unless the name is to fail.
+type fake struct {
+	version string
+	fails   []string
+	mu      sync.Mutex
+	done    []string
+}
+
+func (f *fake) Flags() []string                         { return []string{"-O3"} }
+func (f *fake) Version(context.Context) (string, error) { return f.version, nil }
+func (f *fake) Compile(_ context.Context, u Unit, object string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.done = append(f.done, u.Name)
+	if slices.Contains(f.fails, u.Name) {
+		return &Failure{u, "in " + u.Source + ": bad body"}
+	}
+	return os.WriteFile(object, []byte(u.Name+";"), 0o666)
+}
+
+func (f *fake) Link(_ context.Context, objects []string, image string) error {
+	var all []byte
+	for _, o := range objects {
+		text, err := os.ReadFile(o)
+		if err != nil {
+			return err
+		}
+		all = append(all, text...)
+	}
+	f.done = append(f.done, "link")
+	return os.WriteFile(image, all, 0o666)
+}
+
+func TestImage(t *testing.T) {
+	files := map[string]string{"a.c": `#include "a.h"`, "b.c": "b", "a.h": "1"}
+	dir := t.TempDir()
+	compiler := &fake{version: "1"}
+	units := []Unit{{Name: "a", Source: "a.c"}, {Name: "b", Source: "b.c"}}
+	build := func() (string, []string, error) {
+		b := &Builder{CacheDir: dir, Parallel: 2, Sources: source.NewTree(func(name string) ([]byte, error) {
+			if text, ok := files[name]; ok {
+				return []byte(text), nil
+			}
+			return nil, fs.ErrNotExist
+		})}
+		compiler.done = nil
+		image, err := b.Image(t.Context(), compiler, units)
+		slices.Sort(compiler.done)
+		return string(image), compiler.done, err
+	}
+	cases := []struct {
+		what   string
+		change func()
+		want   string // what ran
+	}{
+		{"first build", func() {}, "a b link"},
+		{"nothing changed", func() {}, ""},
+		{"a header changed", func() { files["a.h"] = "2" }, "a link"},
+		{"and back", func() { files["a.h"] = "1" }, ""},
+		{"a flag", func() { units[1].Flags = []string{"-mavx2"} }, "b link"},
+		{"the compiler", func() { compiler.version = "2" }, "a b link"},
+	}
+	for _, c := range cases {
+		c.change()
+		image, ran, err := build()
+		if got := strings.Join(ran, " "); err != nil || got != c.want || image != "a;b;" {
+			t.Errorf("%s: got %q, image %q, error %v; want %q", c.what, got, image, err, c.want)
+		}
+	}
+
+	files["b.c"] = `#include "gone.h"`
+	var missing diag.List
+	if _, _, err := build(); !errors.As(err, &missing) {
+		t.Errorf("missing header: got error %v, want a finding", err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	b := &Builder{CacheDir: t.TempDir(), Sources: source.NewTree(func(name string) ([]byte, error) { return []byte(name), nil })}
+	compiler := &fake{fails: []string{"unit 1", "unit 2"}}
+	var units []Unit
+	for i := range 4 {
+		units = append(units, Unit{Name: fmt.Sprintf("unit %d", i), Source: fmt.Sprintf("%d.c", i), At: diag.Pos{File: "kernels.toml", Line: i}})
+	}
+	_, err := b.Image(t.Context(), compiler, units)
+	want := "kernels.toml:1: unit 1 does not compile:\nin 1.c: bad body"
+	if err == nil || err.Error() != want {
+		t.Errorf("two units with one bad body: got error %v, want %s", err, want)
+	}
+	if len(compiler.done) != 4 {
+		t.Errorf("got %v compiled, want all four tried", compiler.done)
+	}
+}
+
+func TestFind(t *testing.T) {
+	if _, err := Find("nvc", "", ""); err == nil {
+		t.Error("unknown toolchain: want an error")
+	}
+	c, err := Find("gcc", t.TempDir(), "no-such-gcc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Version(t.Context()); !IsMissing(err) {
+		t.Errorf("no-such-gcc: got %v, want it missing", err)
+	}
+}
