@@ -14,8 +14,8 @@ static inline void embedding(const atlas_Embedding *a, uint32_t x, uint32_t y, u
     const int lane = id % kLanes;
     const float factor = row_scale(&a->W, 0, id);
     for (int b = 0; b < p.blocks; b++) {
-        const uint32_t *word = p.words + (size_t)b * kWords * kLanes + lane;
-        const uint16_t *scales = p.scales + (size_t)b * kScales * kLanes + lane;
+        const uint32_t *word = words_at(&p, b, 0) + lane;
+        const uint16_t *scales = scales_at(&p, b) + lane;
         if (kScheme == ATLAS_SCHEME_BF16) {
             out[2 * b] = bf16_to_f32(word[0]) * factor;
             if (2 * b + 1 < cols) out[2 * b + 1] = bf16_to_f32(word[0] >> 16) * factor;

@@ -16,17 +16,17 @@ static inline void pack(const atlas_Pack *a, uint32_t x, uint32_t y, uint32_t z)
             for (int s = 0; s < kScales; s++) {
                 uint16_t scale = 0;
                 if (lane < p.rows) memcpy(&scale, in + 2 * s, 2);
-                p.scales[((size_t)b * kScales + s) * kLanes + lane] = scale;
+                scales_at(&p, b)[s * kLanes + lane] = scale;
             }
             for (int w = 0; w < kWords; w++) {
                 uint32_t word = 0;
                 if (lane < p.rows) memcpy(&word, in + 2 * kScales + 4 * w, word_bytes(b, a->W.Cols));
-                p.words[((size_t)b * kWords + w) * kLanes + lane] = word;
+                words_at(&p, b, w)[lane] = word;
             }
         }
     }
-    const size_t odd = (size_t)p.blocks * kScales * kLanes;
-    if (odd % 32) memset(p.scales + odd, 0, (32 - odd % 32) * sizeof *p.scales);
+    const size_t used = (size_t)p.blocks * kPackedBlock;
+    memset(p.at + used, 0, panel_bytes(a->W.Cols) - used);
 }
 
 static inline void unpack(const atlas_Unpack *a, uint32_t x, uint32_t y, uint32_t z) {
@@ -37,9 +37,9 @@ static inline void unpack(const atlas_Unpack *a, uint32_t x, uint32_t y, uint32_
     for (int b = 0; b < p.blocks; b++) {
         for (int lane = 0; lane < p.rows; lane++) {
             char *out = raw + lane * pitch + (size_t)b * kRawBlock;
-            for (int s = 0; s < kScales; s++) memcpy(out + 2 * s, &p.scales[((size_t)b * kScales + s) * kLanes + lane], 2);
+            for (int s = 0; s < kScales; s++) memcpy(out + 2 * s, scales_at(&p, b) + s * kLanes + lane, 2);
             for (int w = 0; w < kWords; w++)
-                memcpy(out + 2 * kScales + 4 * w, &p.words[((size_t)b * kWords + w) * kLanes + lane], word_bytes(b, a->W.Cols));
+                memcpy(out + 2 * kScales + 4 * w, words_at(&p, b, w) + lane, word_bytes(b, a->W.Cols));
         }
     }
 }

@@ -1,10 +1,10 @@
-// The packed layout x16k4: panels of 16 rows (the last one padded with zeros), each a stream of 32-bit words and then
-// the block scales.
+// The packed layout x16k4: panels of 16 rows (the last one padded with zeros), each one stream of blocks:
 //
-//   words   [blocks][words of a block][16 rows] u32: word w holds bytes 4w…4w+3 of the row's codes as checkpoints have them
-//   scales  [blocks][16] f16 scale, for Q4_1 [blocks][2][16] scale and minimum; padded to 64 bytes
+//   words   [words of a block][16 rows] u32: word w holds bytes 4w…4w+3 of the row's codes as checkpoints have them
+//   scales  [16] f16 scale, for Q4_1 [2][16] scale and minimum
 //
 // A block is 32 columns; for bf16 it is 2 columns, one word, no scale, and an odd last column is paired with zero.
+// A panel is padded to 64 bytes.
 #pragma once
 #include "lane.h"
 
@@ -14,28 +14,29 @@ enum {
     kBlock = kScheme == ATLAS_SCHEME_BF16 ? 2 : 32,                                     // columns that share a scale
     kWords = kScheme == ATLAS_SCHEME_BF16 ? 1 : kScheme == ATLAS_SCHEME_Q8_0 ? 8 : 4,   // words of a block
     kScales = kScheme == ATLAS_SCHEME_BF16 ? 0 : kScheme == ATLAS_SCHEME_Q4_1 ? 2 : 1,  // f16 numbers of a block
-    kRawBlock = 2 * kScales + 4 * kWords,                                               // its bytes in a checkpoint
+    kRawBlock = 2 * kScales + 4 * kWords,                                               // its bytes in a checkpoint row
+    kPackedBlock = kLanes * kRawBlock,                                                  // and here
 };
 
 // One panel of a matrix.
 typedef struct {
-    uint32_t *words;
-    uint16_t *scales;
+    uint8_t *at;
     int rows, blocks;
 } panel;
 
 static inline int panels_of(int rows) { return (rows + kLanes - 1) / kLanes; }
 static inline int blocks_of(int cols) { return (cols + kBlock - 1) / kBlock; }
+static inline size_t panel_bytes(int cols) { return ((size_t)blocks_of(cols) * kPackedBlock + 63) / 64 * 64; }
 
 // Panel p of a stacked matrix.
 static inline panel panel_at(const atlas_Weight *w, int matrix, int p) {
-    const int blocks = blocks_of(w->Cols);
-    const size_t words = (size_t)blocks * kWords * kLanes;
-    const size_t bytes = words * 4 + ((size_t)blocks * kScales * kLanes * 2 + 63) / 64 * 64;
-    char *at = (char *)w->Data + matrix * w->Stride + p * bytes;
     const int rows = w->Rows - p * kLanes;
-    return (panel){(uint32_t *)at, (uint16_t *)(at + words * 4), rows < kLanes ? rows : kLanes, blocks};
+    return (panel){w->Data + matrix * w->Stride + p * panel_bytes(w->Cols), rows < kLanes ? rows : kLanes, blocks_of(w->Cols)};
 }
+
+// Word w of block b in each lane, and its scales.
+INLINE uint32_t *words_at(const panel *p, int b, int w) { return (uint32_t *)(p->at + (size_t)b * kPackedBlock) + w * kLanes; }
+INLINE uint16_t *scales_at(const panel *p, int b) { return (uint16_t *)words_at(p, b, kWords); }
 
 // The factor of an output row besides its blocks' own.
 static inline float row_scale(const atlas_Weight *w, int matrix, int row) {

@@ -11,7 +11,7 @@ INLINE void tile(int p, int n, const panel *at, int cols, const activation *cons
     for (int b = 0; b < (cols + 1) / 2; b++) {
         i32x16 word[2];
 #pragma GCC unroll 2
-        for (int i = 0; i < p; i++) word[i] = i32x16_load(at[i].words + (size_t)b * kLanes);
+        for (int i = 0; i < p; i++) word[i] = i32x16_load(words_at(&at[i], b, 0));
 #pragma GCC unroll 8
         for (int r = 0; r < n; r++) {
             int32_t pair;

@@ -26,7 +26,7 @@ INLINE void tile_pair(int p, int n, const panel *at, const activation *const *ro
     f32x16 even[2], next[2];
 #pragma GCC unroll 2
     for (int i = 0; i < p; i++) {
-        const i32x16 word = i32x16_load(at[i].words + (size_t)b * kLanes);
+        const i32x16 word = i32x16_load(words_at(&at[i], b, 0));
         even[i] = f32x16_bits(i32x16_left(word, 16));
         next[i] = f32x16_bits(i32x16_and(word, upper));
     }
@@ -36,8 +36,8 @@ INLINE void tile_pair(int p, int n, const panel *at, const activation *const *ro
 
 // Column c of a block of 32 codes.
 INLINE f32x16 decode_column(const panel *at, int b, int c) {
-    const i32x16 word = i32x16_load(at->words + ((size_t)b * kWords + c / 4 % kWords) * kLanes);
-    const uint16_t *scales = at->scales + (size_t)b * kScales * kLanes;
+    const i32x16 word = i32x16_load(words_at(at, b, c / 4 % kWords));
+    const uint16_t *scales = scales_at(at, b);
     const f32x16 d = f32x16_halves(scales);
     if (kScheme == ATLAS_SCHEME_Q8_0) return f32x16_mul(d, f32x16_ints(i32x16_right_signed(i32x16_left(word, 24 - c % 4 * 8), 24)));
     const i32x16 q = i32x16_and(i32x16_right(word, c % 4 * 8 + c / 16 * 4), i32x16_set(15));

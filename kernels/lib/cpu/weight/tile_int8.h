@@ -10,6 +10,8 @@ enum { kTileRows = 8, kPairRows = 8 };  // rows of a tile, and of one that spans
 enum { kTileRows = 4, kPairRows = 0 };
 #endif
 
+enum { kAhead = 2048 };  // bytes to fetch ahead of use
+
 // Integer sums of block b, for all rows of the tile.
 INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *const *row, i32x16 (*sum)[kTileRows]) {
     const i32x16 low = i32x16_set(0x0f0f0f0f);
@@ -17,35 +19,40 @@ INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *co
     for (int r = 0; r < n; r++)
 #pragma GCC unroll 2
         for (int i = 0; i < p; i++) sum[i][r] = dot_start(&row[r][b]);
-#pragma GCC unroll 8
-    for (int w = 0; w < kWords; w++) {
-        i32x16 word[2];
+    // The inner loop stays one: unrolled, gcc reorders the sums until they spill.
 #pragma GCC unroll 2
-        for (int i = 0; i < p; i++) word[i] = i32x16_load(at[i].words + ((size_t)b * kWords + w) * kLanes);
-#pragma GCC unroll 8
-        for (int r = 0; r < n; r++) {
-            const i32x16 x = codes_at(&row[r][b], w);
+    for (int half = 0; half < 8 / kWords; half++) {
+#pragma GCC unroll 1
+        for (int w = 0; w < kWords; w++) {
+            i32x16 weights[2];
 #pragma GCC unroll 2
-            for (int i = 0; i < p; i++)
-                sum[i][r] = kScheme == ATLAS_SCHEME_Q8_0 ? dot_bytes(sum[i][r], word[i], x) : dot_nibbles(sum[i][r], i32x16_and(word[i], low), x);
-        }
-        if (kScheme == ATLAS_SCHEME_Q8_0) continue;
+            for (int i = 0; i < p; i++) {
+                weights[i] = i32x16_load(words_at(&at[i], b, w));
+                if (half) weights[i] = i32x16_right(weights[i], 4);
+                if (kScheme != ATLAS_SCHEME_Q8_0) weights[i] = i32x16_and(weights[i], low);
+            }
 #pragma GCC unroll 8
-        for (int r = 0; r < n; r++) {
-            const i32x16 x = codes_at(&row[r][b], w + kWords);
+            for (int r = 0; r < n; r++) {
+                const i32x16 x = codes_at(&row[r][b], half * kWords + w);
 #pragma GCC unroll 2
-            for (int i = 0; i < p; i++) sum[i][r] = dot_nibbles(sum[i][r], i32x16_and(i32x16_right(word[i], 4), low), x);
+                for (int i = 0; i < p; i++)
+                    sum[i][r] = kScheme == ATLAS_SCHEME_Q8_0 ? dot_bytes(sum[i][r], weights[i], x) : dot_nibbles(sum[i][r], weights[i], x);
+            }
         }
     }
 }
 
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     for (int b = 0; b < cols / 32; b++) {
+        if (n == 1)  // one row waits for memory
+            for (int i = 0; i < p; i++)
+                for (int line = 0; line < kPackedBlock; line += 64) _mm_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line, _MM_HINT_T0);
         i32x16 sum[2][kTileRows];
+        if (n * p > 2) __asm__ volatile("" ::"r"(acc) : "memory");  // keeps acc in memory, so that sum has the registers
         tile_sums(p, n, at, b, row, sum);
 #pragma GCC unroll 2
         for (int i = 0; i < p; i++) {
-            const uint16_t *scales = at[i].scales + (size_t)b * kScales * kLanes;
+            const uint16_t *scales = scales_at(&at[i], b);
             const f32x16 d = f32x16_halves(scales);
 #pragma GCC unroll 8
             for (int r = 0; r < n; r++) {
