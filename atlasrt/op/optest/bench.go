@@ -83,17 +83,22 @@ func Bench(t Target, o Options) (BenchReport, error) {
 		return report, err
 	}
 	defer j.close()
-	if report.Ceiling, report.Method, err = j.ceiling(); err != nil {
+	before, method, err := j.ceiling()
+	if err != nil {
 		return report, fmt.Errorf("measuring how fast %s reads: %w", t.Name, err)
 	}
 	for _, c := range benchCases(o) {
 		if o.wants(c.Op, c.Name) {
-			result := j.bench(c)
-			result.Ceiling = report.Ceiling
-			report.Results = append(report.Results, result)
+			report.Results = append(report.Results, j.bench(c))
 		}
 	}
-	return report, nil
+	// Twice, and the better one: whatever else the machine does must not make kernels look good.
+	after, _, err := j.ceiling()
+	report.Ceiling, report.Method = max(before, after), method
+	for i := range report.Results {
+		report.Results[i].Ceiling = report.Ceiling
+	}
+	return report, err
 }
 
 func (j *judge) bench(c *Case) BenchResult {

@@ -73,8 +73,8 @@ func sampleCases(o Options) []*Case {
 	for i, vocab := range vocabularies {
 		for k, s := range settings {
 			rows := []int{1, 4, 17}[(i+k)%3]
-			if vocab > 100000 {
-				rows = 3
+			if vocab > 10000 {
+				rows = min(rows, 3)
 			}
 			name := fmt.Sprintf("%s, vocabulary %d rows %d", s.name, vocab, rows)
 			c := sample(name, rows, vocab, func(int) filters { return s.f })

@@ -13,9 +13,8 @@ import (
 // peak is how many times the tolerance, of the root mean square of its row, a single element may be off.
 const peak = 8
 
-// floor is the share of the root mean square of all rows that a row counts with at least: what cancels to almost
-// nothing has no relative error worth the name.
-const floor = 0.25
+// few is how many results are too few for a mean to say much.
+const few = 16
 
 // compare judges one result by the oracle's. The error of a row is its distance from the oracle's row, relative to that
 // row's length; where one element stands out, that element's share (see peak). Elements that the oracle left alone must
@@ -28,7 +27,7 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 	w, g := make([]float64, len(want)/size), make([]float64, len(got)/size)
 	oracle.Decode(w, f.dtype, want)
 	oracle.Decode(g, f.dtype, got)
-	least := floor * rms(f, w)
+	least := least(f, w)
 	for i := range f.count {
 		for from := i * f.pitch; from < i*f.pitch+f.inner; from += f.cols {
 			row := w[from : from+f.cols]
@@ -53,13 +52,24 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 				}
 			}
 			scale := max(math.Sqrt(square/float64(f.cols)), least)
-			e := relative(max(math.Sqrt(distance/float64(f.cols)), highest/peak), scale)
+			e := relative(max(math.Sqrt(distance/float64(max(f.cols, few))), highest/peak), scale)
 			if e > worst {
 				worst, message = e, fmt.Sprintf("%s is %.7g, want %.7g", f.at(stand), g[stand], w[stand])
 			}
 		}
 	}
 	return worst, message
+}
+
+// least is what the root mean square of a row counts as at least: a row of few results that happen to be small says
+// nothing about how large they might have been, and all rows together say more. Where even those are few, it is half of
+// one, since inputs are made so that results have a deviation of about one.
+func least(f field, values []float64) float64 {
+	share := min(max(math.Sqrt(few/float64(max(f.cols, 1))), 0.25), 1)
+	if f.count*f.inner < few {
+		return max(share*rms(f, values), 0.5)
+	}
+	return share * rms(f, values)
 }
 
 func relative(distance, scale float64) float64 {

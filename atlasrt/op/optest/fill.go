@@ -44,18 +44,19 @@ func (c *Case) fill(list []field, rng *rand.Rand) (contents, error) {
 
 // poison fills with NaN, whether read as f32, bf16 or f16, and with ids far out of any range.
 func poison(data []byte, rng *rand.Rand) {
-	for i := 0; i+1 < len(data); i += 2 {
-		binary.LittleEndian.PutUint16(data[i:], 0x7fc0|uint16(rng.Uint32()&0x3f))
-	}
-	if len(data)%2 == 1 {
-		data[len(data)-1] = byte(rng.Uint32())
-	}
+	noise(data, rng, 0x003f_003f_003f_003f, 0x7fc0_7fc0_7fc0_7fc0)
 }
 
-func fillBytes(data []byte, rng *rand.Rand) {
-	for i := range data {
-		data[i] = byte(rng.Uint32())
+func fillBytes(data []byte, rng *rand.Rand) { noise(data, rng, ^uint64(0), 0) }
+
+// noise fills with random bits where mask has ones, and sets those of base.
+func noise(data []byte, rng *rand.Rand, mask, base uint64) {
+	for ; len(data) >= 8; data = data[8:] {
+		binary.LittleEndian.PutUint64(data, rng.Uint64()&mask|base)
 	}
+	var last [8]byte
+	binary.LittleEndian.PutUint64(last[:], rng.Uint64()&mask|base)
+	copy(data, last[:])
 }
 
 // normal fills with normally distributed numbers.

@@ -162,7 +162,7 @@ func TestFaultsAreFound(t *testing.T) {
 			s.Sample(q, x)
 			ints(x.Out, 1)[0]++
 		}}, "Out[0]", true},
-		{"temperature ignored", "Sample", broken{sample: func(s *oracle.Set, q op.Stream, x op.Sample) {
+		{"top p read from another buffer", "Sample", broken{sample: func(s *oracle.Set, q op.Stream, x op.Sample) {
 			x.TopP = x.MinP // zero, mostly
 			s.Sample(q, x)
 		}}, "Out[", false},
