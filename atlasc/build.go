@@ -21,14 +21,24 @@ import (
 )
 
 type buildCommand struct {
-	HW        string `name:"hw" help:"Compile only for hardware that matches (shell pattern)." default:"*" placeholder:"GLOB"`
+	HW        string `name:"hw" help:"Read, generate and compile only hardware that matches (shell pattern)." default:"*" placeholder:"GLOB"`
 	Model     string `help:"Compile only for hardware with a manifest of such a model." default:"*" placeholder:"GLOB"`
 	Quant     string `help:"Compile only for hardware with a manifest of such a quantisation." default:"*" placeholder:"GLOB"`
 	NoCompile bool   `help:"Generate code only."`
 }
 
+// Validate checks the patterns; kong calls it.
+func (c *buildCommand) Validate() error {
+	for _, pattern := range []string{c.HW, c.Model, c.Quant} {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("pattern %q: %w", pattern, err)
+		}
+	}
+	return nil
+}
+
 func (c *buildCommand) Run(env *environment) error {
-	p, err := load(env.root)
+	p, err := load(env.root, c.HW)
 	if err != nil {
 		return err
 	}
@@ -56,15 +66,9 @@ func (c *buildCommand) choose(p *project) ([]*emit.Package, error) {
 	var chosen []*emit.Package
 	for _, pkg := range p.out.Packages {
 		for _, t := range pkg.Hardware.Targets {
-			matches := true
-			for pattern, name := range map[string]string{c.HW: pkg.Hardware.Name, c.Model: t.Model, c.Quant: t.Quant} {
-				ok, err := path.Match(pattern, name)
-				if err != nil {
-					return nil, usageError{fmt.Errorf("pattern %q: %w", pattern, err)}
-				}
-				matches = matches && ok
-			}
-			if matches {
+			model, _ := path.Match(c.Model, t.Model) // Validate has seen the patterns
+			quant, _ := path.Match(c.Quant, t.Quant)
+			if model && quant {
 				chosen = append(chosen, pkg)
 				break
 			}
@@ -107,7 +111,7 @@ func (p *project) write() error {
 
 // replace writes a file so that nobody sees half of it.
 func replace(file string, text []byte) error {
-	temporary := file + ".new"
+	temporary := fmt.Sprintf("%s.%d.new", file, os.Getpid())
 	if err := os.WriteFile(temporary, text, 0o666); err != nil {
 		return err
 	}
@@ -127,6 +131,9 @@ func (p *project) strays() ([]string, error) {
 			return err
 		}
 		name := filepath.ToSlash(relative)
+		if p.only != everything && !p.owns(name) {
+			return nil
+		}
 		if _, ours := p.out.Files[name]; !ours && !strings.HasSuffix(name, "/blob/image.zst") {
 			found = append(found, name)
 		}
@@ -136,6 +143,11 @@ func (p *project) strays() ([]string, error) {
 		return nil, nil
 	}
 	return found, err
+}
+
+// owns tells whether a file lies in the folder of a package of the project.
+func (p *project) owns(name string) bool {
+	return slices.ContainsFunc(p.out.Packages, func(pkg *emit.Package) bool { return strings.HasPrefix(name, pkg.Folder()+"/") })
 }
 
 // image compiles a package's kernels, looks at the result and puts it where the package embeds it.

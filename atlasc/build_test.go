@@ -8,7 +8,7 @@ import (
 )
 
 func TestVerify(t *testing.T) {
-	p, err := load("testdata/tree")
+	p, err := load("testdata/tree", everything)
 	if err != nil {
 		t.Fatal(err)
 	}

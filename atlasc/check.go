@@ -18,7 +18,7 @@ import (
 type checkCommand struct{}
 
 func (checkCommand) Run(env *environment) error {
-	p, err := load(env.root)
+	p, err := load(env.root, everything)
 	if err != nil {
 		return err
 	}

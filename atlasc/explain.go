@@ -16,7 +16,7 @@ type explainCommand struct {
 }
 
 func (c *explainCommand) Run(env *environment) error {
-	p, err := load(env.root)
+	p, err := load(env.root, everything)
 	if err != nil {
 		return err
 	}

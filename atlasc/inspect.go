@@ -37,7 +37,7 @@ type kernelReport struct {
 }
 
 func (c *inspectCommand) Run(env *environment) error {
-	p, err := load(env.root)
+	p, err := load(env.root, everything)
 	if err != nil {
 		return err
 	}

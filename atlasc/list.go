@@ -15,7 +15,7 @@ type listCommand struct {
 }
 
 func (c *listCommand) Run(env *environment) error {
-	p, err := load(env.root)
+	p, err := load(env.root, everything)
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,13 @@ import (
 // project is a source tree and what its contract, hardware and manifests say.
 type project struct {
 	root string
+	only string // pattern of the hardware that was read
 	plan *plan.Plan
 	out  *emit.Output
 }
+
+// everything is the pattern that all hardware matches.
+const everything = "*"
 
 // findRoot is the nearest folder around dir that holds the contract.
 func findRoot(dir string) (string, error) {
@@ -41,13 +45,14 @@ func findRoot(dir string) (string, error) {
 
 const contractDir = "atlasrt/op"
 
-// load reads and plans the tree at root. What is wrong with its files comes back as a diag.List.
-func load(root string) (*project, error) {
+// load reads and plans the tree around root, as far as hardware matches the pattern only: one that is not complete yet
+// need not be in the way of others. What is wrong with files comes back as a diag.List.
+func load(root, only string) (*project, error) {
 	root, err := findRoot(root)
 	if err != nil {
 		return nil, err
 	}
-	p := &project{root: root}
+	p := &project{root: root, only: only}
 	c, err := contract.Read(root, contractDir)
 	if err != nil {
 		return nil, err
@@ -61,7 +66,7 @@ func load(root string) (*project, error) {
 	if err != nil {
 		return nil, findings(err)
 	}
-	if p.plan, err = plan.Make(tree, c, hardware); err != nil {
+	if p.plan, err = plan.Make(tree, c, hardware, only); err != nil {
 		return nil, err
 	}
 	p.out, err = emit.Files(p.plan, tree)

@@ -35,7 +35,7 @@ func files(t *testing.T) *Output {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Make(root, c, hardware)
+	p, err := plan.Make(root, c, hardware, "*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 // Kernels is the folder of manifests and kernel bodies.
 const Kernels = "kernels"
 
-// find reads the manifests and gives each to its hardware.
-func (m *maker) find(hardware []*targets.Hardware) ([]*Hardware, error) {
+// find reads the manifests and gives each to its hardware, where the hardware's name matches the pattern only.
+func (m *maker) find(hardware []*targets.Hardware, only string) ([]*Hardware, error) {
 	names, err := fs.Glob(m.tree, Kernels+"/*/*/*/kernels.toml")
 	if err != nil {
 		return nil, fmt.Errorf("list manifests: %w", err)
@@ -30,7 +30,9 @@ func (m *maker) find(hardware []*targets.Hardware) ([]*Hardware, error) {
 	var found []*Hardware
 	for _, name := range names {
 		parts := strings.Split(name, "/")
-		if parts[1] == "lib" {
+		if matches, err := path.Match(only, parts[1]); err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", only, err)
+		} else if !matches || parts[1] == "lib" {
 			continue
 		}
 		i := slices.Index(known, parts[1])

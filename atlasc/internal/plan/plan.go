@@ -115,10 +115,11 @@ type Launch struct {
 	Grid  []*expr.Expr
 }
 
-// Make reads every manifest under kernels/ in tree and plans all hardware that has one.
-func Make(tree fs.FS, c *contract.Contract, hardware []*targets.Hardware) (*Plan, error) {
+// Make reads the manifests under kernels/ in tree and plans the hardware that has one and whose name matches the pattern
+// only (as path.Match has it).
+func Make(tree fs.FS, c *contract.Contract, hardware []*targets.Hardware, only string) (*Plan, error) {
 	m := maker{tree: tree, contract: c, manifests: map[string]*manifest.Manifest{}, malformed: map[string]bool{}}
-	found, err := m.find(hardware)
+	found, err := m.find(hardware, only)
 	if err != nil {
 		return nil, err
 	}
