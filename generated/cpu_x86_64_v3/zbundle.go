@@ -23,8 +23,8 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "602acb614e3f55617b12aa805f18c136",
-		Sources:     "052b4b89094ef7d36cd9bf56085543a0",
+		Contract:    "68fb0a1f90aa91e9f8a179961b86ffd6",
+		Sources:     "a7d29800369b6a6bce8f12c328d12927",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -1219,13 +1219,13 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout x16k4, kernels/cpu-x86-64-v3/base/bf16/kernels.toml:5
-		return ((int64(rows) + 15) / 16) * ((int64(cols) + 1) / 2) * 64
+		return (int64(rows) + 15) / 16 * ((int64(cols) + 1) / 2 * 64)
 	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:4
-		return ((int64(rows) + 15) / 16) * ((int64(cols)/32)*512 + (int64(cols)+63)/64*64)
+		return (int64(rows) + 15) / 16 * ((int64(cols)/32*544 + 63) / 64 * 64)
 	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:4
-		return ((int64(rows) + 15) / 16) * ((int64(cols)/32)*256 + (int64(cols)+63)/64*64)
+		return (int64(rows) + 15) / 16 * ((int64(cols)/32*288 + 63) / 64 * 64)
 	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:4
-		return ((int64(rows) + 15) / 16) * ((int64(cols)/32)*256 + (int64(cols)/32)*64)
+		return (int64(rows) + 15) / 16 * ((int64(cols)/32*320 + 63) / 64 * 64)
 	}
 	return 0
 }

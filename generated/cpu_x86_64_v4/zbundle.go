@@ -23,8 +23,8 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 		Features:    []string{"avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
-		Contract:    "626db8ec6007c605c67df53fb47519d8",
-		Sources:     "e027a12320fd36e195054601c27369e5",
+		Contract:    "8cbddcb00e87fe257b5bc16795670c81",
+		Sources:     "06ebd371124f599faca2775f923562b9",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)
