@@ -30,35 +30,50 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 	least := least(f, w)
 	for i := range f.count {
 		for from := i * f.pitch; from < i*f.pitch+f.inner; from += f.cols {
-			row := w[from : from+f.cols]
-			var square, highest, distance float64
-			stand := from
-			for k, x := range row {
-				at := from + k
-				if f.role == out && alone(before, want, at, size) {
+			row := difference{at: from}
+			for at := from; at < from+f.cols; at++ {
+				switch {
+				case f.role == out && alone(before, want, at, size):
 					if !alone(before, got, at, size) {
 						return math.Inf(1), fmt.Sprintf("%s was written, which must be left alone", f.at(at))
 					}
-					continue
-				}
-				d := math.Abs(g[at] - x)
-				if math.IsNaN(d) {
-					return math.Inf(1), fmt.Sprintf("%s is %g, want %g", f.at(at), g[at], x)
-				}
-				square += x * x
-				distance += d * d
-				if d > highest {
-					highest, stand = d, at
+				case math.IsNaN(g[at] - w[at]):
+					return math.Inf(1), fmt.Sprintf("%s is %g, want %g", f.at(at), g[at], w[at])
+				default:
+					row.add(at, w[at], g[at])
 				}
 			}
-			scale := max(math.Sqrt(square/float64(f.cols)), least)
-			e := relative(max(math.Sqrt(distance/float64(max(f.cols, few))), highest/peak), scale)
-			if e > worst {
-				worst, message = e, fmt.Sprintf("%s is %.7g, want %.7g", f.at(stand), g[stand], w[stand])
+			if e := row.error(f.cols, least); e > worst {
+				worst, message = e, fmt.Sprintf("%s is %.7g, want %.7g", f.at(row.at), g[row.at], w[row.at])
 			}
 		}
 	}
 	return worst, message
+}
+
+// difference is that of two rows.
+type difference struct {
+	want, distance float64 // sums of squares
+	highest        float64 // of one element
+	at             int     // which that is
+}
+
+func (d *difference) add(at int, want, got float64) {
+	distance := math.Abs(got - want)
+	d.want += want * want
+	d.distance += distance * distance
+	if distance > d.highest {
+		d.highest, d.at = distance, at
+	}
+}
+
+// error is relative to the root mean square of the row, or to least if that is more.
+func (d *difference) error(cols int, least float64) float64 {
+	if d.highest == 0 {
+		return 0
+	}
+	distance := max(math.Sqrt(d.distance/float64(max(cols, few))), d.highest/peak)
+	return distance / max(math.Sqrt(d.want/float64(cols)), least)
 }
 
 // least is what the root mean square of a row counts as at least: a row of few results that happen to be small says
@@ -70,13 +85,6 @@ func least(f field, values []float64) float64 {
 		return max(share*rms(f, values), 0.5)
 	}
 	return share * rms(f, values)
-}
-
-func relative(distance, scale float64) float64 {
-	if distance == 0 {
-		return 0
-	}
-	return distance / scale
 }
 
 // alone reports whether an element has the bits that it had before.

@@ -133,7 +133,7 @@ func untouched(places []placed, before, after []byte) error {
 			p.items(func(from, to int64) { copy(after[p.offset+from:p.offset+to], before[p.offset+from:]) })
 		}
 	}
-	first, same := difference(before, after)
+	first, same := firstDifference(before, after)
 	if same {
 		return nil
 	}
@@ -181,15 +181,15 @@ func (s *side) pack(w op.Weight, raw [][]byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("Unpack: %w", err)
 		}
-		if at, same := difference(matrix, after["Raw"]); !same {
+		if at, same := firstDifference(matrix, after["Raw"]); !same {
 			return nil, fmt.Errorf("Unpack gave %#02x as byte %d of the checkpoint, want %#02x", after["Raw"][at], at, matrix[at])
 		}
 	}
 	return packed, nil
 }
 
-// difference is the first byte in which two slices of one length differ.
-func difference(a, b []byte) (at int, same bool) {
+// firstDifference is the byte in which two slices of one length differ.
+func firstDifference(a, b []byte) (at int, same bool) {
 	if bytes.Equal(a, b) {
 		return 0, true
 	}
