@@ -28,7 +28,7 @@ typedef struct {
     int32_t count;             // query vectors
     int32_t first[kQueries];   // first and last position that each sees
     int32_t last[kQueries];
-    _Alignas(32) float q[kQueryFloats];  // [count][wide], scaled
+    _Alignas(32) float q[kQueryFloats];  // scaled, packed by put_query
 } queries;
 
 // Sums over the keys of one split, per query vector. A vector that sees none of them is left alone.
@@ -37,42 +37,58 @@ typedef struct {
     _Alignas(32) float values[kQueryFloats];  // [count][wide]
 } partials;
 
-// Where the keys of a split lie, then its values, then what will be read next; and room for a tile in f32.
+// Rows of a cache, or of a copy: byte offsets from a base.
 typedef struct {
-    const void *row[2 * kSplit + kTileKeys + 4];
-    const void *copied[kTileKeys + 4];
+    const char *base;
+    const size_t *at;
+} rows;
+
+// Where the keys and values of a split and of the tile after it lie, and room for a tile in f32.
+typedef struct {
+    size_t at[kSplit + kTileKeys + 4], next[kTileKeys + 4], copied[kTileKeys + 4];
     _Alignas(32) float copy[kTileFloats];
-} tile;
+} places;
 
 INLINE int32_t at_most(int32_t x, int32_t y) { return x < y ? x : y; }
 INLINE int32_t at_least(int32_t x, int32_t y) { return x > y ? x : y; }
 
-INLINE f32x8 load8_cache(const void *row, int d, int bytes) {
+INLINE const char *row_at(rows r, int32_t i) { return r.base + r.at[i]; }
+INLINE rows from(rows r, int32_t i) { return (rows){r.base, r.at + i}; }
+INLINE f32x8 load8_cache(const char *row, int d, int bytes) {
     return bytes == 2 ? load8_bf16((const uint16_t *)row + d) : load8((const float *)row + d);
 }
 
-// Points row at the n keys (or values) from position first on.
-static inline void locate(const void **row, const queries *q, const void *cache, int32_t first, int32_t n) {
-    const atlas_PagedAttention *a = q->a;
-    const int32_t size = a->BlockSize;
-    for (int32_t i = 0; i < n;) {
-        const int32_t offset = (first + i) % size, run = at_most(n - i, size - offset);
-        const size_t block = q->table[(first + i) / size];
-        const char *p = (const char *)cache + ((block * a->KVHeads + q->head) * size + offset) * a->HeadDim * kKVBytes;
-        for (int32_t j = 0; j < run; j++, p += (size_t)a->HeadDim * kKVBytes) row[i++] = p;
-    }
+// How many query vectors are scored together where rest are left: threes fill the registers of AVX2 best.
+INLINE int together(int32_t rest) { return rest == 4 ? 4 : rest > 3 ? 3 : rest; }
+
+// Packs lanes d … d+7 of query vector i: [group of vectors][wide/8][vector][8], so that one pointer serves a group.
+INLINE void put_query(queries *q, int32_t i, int d, f32x8 x) {
+    int32_t begin = 0, n = together(q->count);
+    while (begin + n <= i) begin += n, n = together(q->count - begin);
+    store8(q->q + begin * q->wide + d * n + (i - begin) * kWidth, x);
 }
 
-// Copies n rows to f32 and whole lanes; the last stands for the four after it.
-static inline void widen(tile *t, const queries *q, const void *const *row, int32_t n) {
+// Finds the n positions from first on; the last stands for all up to room.
+static inline void locate(size_t *at, const queries *q, int32_t first, int32_t n, int32_t room) {
+    const size_t size = q->a->BlockSize, row = (size_t)q->a->HeadDim * kKVBytes;
+    const int32_t *block = q->table + first / size;
+    int32_t i = 0;
+    for (size_t offset = first % size; i < n; offset = 0, block++) {
+        size_t p = (((size_t)*block * q->a->KVHeads + q->head) * size + offset) * row;
+        for (; offset < size && i < n; offset++, p += row) at[i++] = p;
+    }
+    for (; i < room; i++) at[i] = at[n - 1];
+}
+
+// Copies n rows to f32 and whole lanes.
+static inline void widen(places *p, const queries *q, rows row, int32_t n) {
     const int dim = q->a->HeadDim;
     for (int32_t i = 0; i < n; i++) {
-        float *to = t->copy + i * q->wide;
+        const char *in = row_at(row, i);
+        float *to = p->copy + i * q->wide;
         for (int d = 0; d < dim; d += kWidth)
-            store8(to + d, kKVBytes == 2 ? load_up_to8_bf16((const uint16_t *)row[i] + d, dim - d) : load_up_to8((const float *)row[i] + d, dim - d));
-        t->copied[i] = to;
+            store8(to + d, kKVBytes == 2 ? load_up_to8_bf16((const uint16_t *)in + d, dim - d) : load_up_to8((const float *)in + d, dim - d));
     }
-    for (int32_t i = 0; i < 4; i++) t->copied[n + i] = t->copied[n - 1];
 }
 
 // Lane pairs of two sums, interleaved: the first step of sum8 for two vectors.
@@ -87,49 +103,46 @@ INLINE __m128 sum_four(f32x8 x, f32x8 y) {
 
 // Asks for the lines of a few rows, as many bytes as eight elements of each take, with every call for another d: one by
 // one, because a burst would hold up what computes.
-INLINE void prefetch_lines(const void *const *row, int rows, int d, int bytes) {
-    const int size = rows * kWidth * bytes, every = size < 64 ? 64 / size : 1, lines = size < 64 ? 1 : size / 64;
+INLINE void prefetch_lines(rows row, int n, int d, int bytes) {
+    const int size = n * kWidth * bytes, every = size < 64 ? 64 / size : 1, lines = size < 64 ? 1 : size / 64;
     const int step = d / kWidth / every;
     if (d / kWidth % every) return;
-    for (int l = 0; l < lines; l++) __builtin_prefetch((const char *)row[step % rows] + (step / rows * lines + l) * 64);
+    for (int l = 0; l < lines; l++) __builtin_prefetch(row_at(row, step % n) + (step / n * lines + l) * 64);
 }
 
-// Scores of n query vectors (1 to 4) with the four keys at row: keys go two by two where registers are short. Rows that
-// lie ahead by some will be wanted soon.
-INLINE void score_four(const float *q, int wide, int n, const void *const *row, int32_t ahead, int bytes, float *scores) {
-    const int together = n == 4 ? 2 : 4;
+// Scores of n query vectors (1 to 4) with the four keys at row: side by side two keys, or four where registers
+// allow it. Rows that lie ahead will be wanted soon.
+INLINE void score_four(const float *q, int wide, int n, rows row, rows ahead, int bytes, float *scores) {
+    const int side = n == 4 ? 2 : 4;
     f32x8 pairs[4][2];
-    for (int k = 0; k < 4; k += together) {
+    for (int k = 0; k < 4; k += side) {
         f32x8 sum[4][4] = {0};
         for (int d = 0; d < wide; d += kWidth) {
-            if (ahead) prefetch_lines(row + ahead + k, together, d, bytes);
-            for (int j = 0; j < together; j++) {
-                const f32x8 key = load8_cache(row[k + j], d, bytes);
-                for (int i = 0; i < n; i++) sum[i][j] = fma8(load8(q + i * wide + d), key, sum[i][j]);
+            if (ahead.base) prefetch_lines(from(ahead, k), side, d, bytes);
+            for (int j = 0; j < side; j++) {
+                const f32x8 key = load8_cache(row_at(row, k + j), d, bytes);
+                for (int i = 0; i < n; i++) sum[i][j] = fma8(load8(q + d * n + i * kWidth), key, sum[i][j]);
             }
         }
         for (int i = 0; i < n; i++)
-            for (int j = 0; j < together; j += 2) pairs[i][(k + j) / 2] = sum_pairs(sum[i][j], sum[i][j + 1]);
+            for (int j = 0; j < side; j += 2) pairs[i][(k + j) / 2] = sum_pairs(sum[i][j], sum[i][j + 1]);
     }
     for (int i = 0; i < n; i++) _mm_storeu_ps(scores + i * kPitch, sum_four(pairs[i][0], pairs[i][1]));
 }
 
-INLINE void score_queries(const queries *q, int32_t i, int n, const void *const *row, int32_t keys, int32_t ahead, int bytes, float *scores) {
-    for (int32_t k = 0; k < keys; k += 4) score_four(q->q + i * q->wide, q->wide, n, row + k, i ? 0 : ahead, bytes, scores + i * kPitch + k);
+INLINE void score_queries(const queries *q, int32_t i, int n, rows row, int32_t keys, rows ahead, int bytes, float *scores) {
+    if (i) ahead.base = 0;
+    for (int32_t k = 0; k < keys; k += 4) score_four(q->q + i * q->wide, q->wide, n, from(row, k), from(ahead, k), bytes, scores + i * kPitch + k);
 }
 
 // Scores of all query vectors with the keys of a tile.
-INLINE void score_tile(const queries *q, const void *const *row, int32_t keys, int32_t ahead, int bytes, float *scores) {
-    for (int32_t i = 0; i < q->count;) {
-        const int32_t rest = q->count - i;
-        if (rest == 4 || rest >= 7) {
-            score_queries(q, i, 4, row, keys, ahead, bytes, scores), i += 4;
-        } else if (rest >= 3) {
-            score_queries(q, i, 3, row, keys, ahead, bytes, scores), i += 3;
-        } else if (rest == 2) {
-            score_queries(q, i, 2, row, keys, ahead, bytes, scores), i += 2;
-        } else {
-            score_queries(q, i, 1, row, keys, ahead, bytes, scores), i += 1;
+INLINE void score_tile(const queries *q, rows row, int32_t keys, rows ahead, int bytes, float *scores) {
+    for (int32_t i = 0; i < q->count; i += together(q->count - i)) {
+        switch (together(q->count - i)) {
+        case 4: score_queries(q, i, 4, row, keys, ahead, bytes, scores); break;
+        case 3: score_queries(q, i, 3, row, keys, ahead, bytes, scores); break;
+        case 2: score_queries(q, i, 2, row, keys, ahead, bytes, scores); break;
+        default: score_queries(q, i, 1, row, keys, ahead, bytes, scores);
         }
     }
 }
@@ -152,15 +165,16 @@ INLINE void weigh(float *scores, int32_t first, int32_t last, float *max, float 
 }
 
 // Adds keys first … last-1 to n times v lanes of values.
-INLINE void add_lanes(float *values, int wide, int n, int v, const float *weights, const void *const *row, int32_t first, int32_t last, int32_t ahead, int d, int bytes) {
+INLINE void add_lanes(float *values, int wide, int n, int v, const float *weights, rows row, int32_t first, int32_t last, rows ahead, int d, int bytes) {
     f32x8 sum[4][8];
     for (int i = 0; i < n; i++)
         for (int j = 0; j < v; j++) sum[i][j] = load8(values + i * wide + d + j * kWidth);
     for (int32_t t = first; t < last; t++) {
-        if (ahead)
-            for (int b = 0; b < v * kWidth * bytes; b += 64) __builtin_prefetch((const char *)row[t + ahead] + d * bytes + b);
+        const char *x_at = row_at(row, t);
+        if (ahead.base)
+            for (int b = 0; b < v * kWidth * bytes; b += 64) __builtin_prefetch(row_at(ahead, t) + d * bytes + b);
         for (int j = 0; j < v; j++) {
-            const f32x8 x = load8_cache(row[t], d + j * kWidth, bytes);
+            const f32x8 x = load8_cache(x_at, d + j * kWidth, bytes);
             for (int i = 0; i < n; i++) sum[i][j] = fma8(set8(weights[i * kPitch + t]), x, sum[i][j]);
         }
     }
@@ -169,7 +183,7 @@ INLINE void add_lanes(float *values, int wide, int n, int v, const float *weight
 }
 
 // Adds keys first … last-1 to the values of n query vectors, v lanes of the head at a time.
-INLINE void add_values(float *values, int wide, int n, int v, const float *weights, const void *const *row, int32_t first, int32_t last, int32_t ahead, int bytes) {
+INLINE void add_values(float *values, int wide, int n, int v, const float *weights, rows row, int32_t first, int32_t last, rows ahead, int bytes) {
     int d = 0;
     for (; d + v * kWidth <= wide; d += v * kWidth) add_lanes(values, wide, n, v, weights, row, first, last, ahead, d, bytes);
     for (; d < wide; d += kWidth) add_lanes(values, wide, n, 1, weights, row, first, last, ahead, d, bytes);
@@ -177,22 +191,23 @@ INLINE void add_values(float *values, int wide, int n, int v, const float *weigh
 
 // Adds the values of a tile, which begins at position begin of the split, to all query vectors. The vectors of one row
 // see the same positions and go together.
-INLINE void add_tile(const queries *q, const void *const *row, int32_t split, int32_t begin, int32_t keys, int32_t ahead, int bytes, const float *scores, float *values) {
+INLINE void add_tile(const queries *q, rows row, int32_t split, int32_t begin, int32_t keys, rows ahead, int bytes, const float *scores, float *values) {
     for (int32_t i = 0; i < q->count;) {
         const int32_t first = at_least(q->first[i] - split - begin, 0), last = at_most(q->last[i] - split - begin + 1, keys);
         int32_t n = 1;
         while (n < 4 && i + n < q->count && q->last[i + n] == q->last[i]) n++;
         float *v = values + i * q->wide;
         const float *w = scores + i * kPitch + begin;
+        if (i) ahead.base = 0;
         if (first < last) {
             if (n == 4)
-                add_values(v, q->wide, 4, 2, w, row, first, last, i ? 0 : ahead, bytes);
+                add_values(v, q->wide, 4, 2, w, row, first, last, ahead, bytes);
             else if (n == 3)
-                add_values(v, q->wide, 3, 4, w, row, first, last, i ? 0 : ahead, bytes);
+                add_values(v, q->wide, 3, 4, w, row, first, last, ahead, bytes);
             else if (n == 2)
-                add_values(v, q->wide, 2, 4, w, row, first, last, i ? 0 : ahead, bytes);
+                add_values(v, q->wide, 2, 4, w, row, first, last, ahead, bytes);
             else
-                add_values(v, q->wide, 1, 8, w, row, first, last, i ? 0 : ahead, bytes);
+                add_values(v, q->wide, 1, 8, w, row, first, last, ahead, bytes);
         }
         i += n;
     }
@@ -203,7 +218,7 @@ INLINE int sees(const queries *q, int32_t i, int32_t split) { return q->first[i]
 // Attends over the split that begins at position split; next is the split to come, if the caller knows it.
 static inline void attend(const queries *q, int32_t split, int32_t next, partials *p) {
     _Alignas(32) float scores[kQueries * kPitch];
-    tile t;
+    places at;
     int32_t begin = kSplit, end = 0;
     for (int32_t i = 0; i < q->count; i++) {
         if (!sees(q, i, split)) continue;
@@ -212,19 +227,22 @@ static inline void attend(const queries *q, int32_t split, int32_t next, partial
     }
     const int copied = q->a->HeadDim % kWidth != 0 || (kKVBytes == 2 && q->count > kFewQueries);
     const int32_t step = at_most(kTileFloats / q->wide, kTileKeys), count = end - begin;
-    const void **key = t.row, **value = key + count, **after = value + count;
-    locate(key, q, q->a->K, split + begin, count);
-    locate(value, q, q->a->V, split + begin, count);
+    locate(at.at, q, split + begin, count, count + step + 4);
+    if (copied)
+        for (int32_t i = 0; i < step + 4; i++) at.copied[i] = (size_t)at_most(i, step - 1) * q->wide * sizeof(float);
+    // What will be read after the last tile.
     const int32_t known = next > split ? at_most(step, q->last[q->count - 1] + 1 - next) : 0;
-    if (known > 0) locate(after, q, q->a->K, next, known);
-    for (int32_t i = at_least(known, 0); i < step + 4; i++) after[i] = value[count - 1];
+    if (known > 0) locate(at.next, q, next, known, step + 4);
+    const rows key = {q->a->K, at.at}, value = {q->a->V, at.at}, none = {0, at.at}, copy = {(const char *)at.copy, at.copied};
+    const rows after = known > 0 ? (rows){q->a->K, at.next} : none;
+
     for (int32_t k = 0; k < count; k += step) {
         const int32_t keys = at_most(step, count - k);
         if (copied) {
-            widen(&t, q, key + k, keys);
-            score_tile(q, t.copied, keys, 0, 4, scores + begin + k);
+            widen(&at, q, from(key, k), keys);
+            score_tile(q, copy, keys, none, 4, scores + begin + k);
         } else {
-            score_tile(q, key + k, keys, step, kKVBytes, scores + begin + k);
+            score_tile(q, from(key, k), keys, k + step < count ? from(key, k + step) : value, kKVBytes, scores + begin + k);
         }
     }
     for (int32_t i = 0; i < q->count; i++)
@@ -234,10 +252,10 @@ static inline void attend(const queries *q, int32_t split, int32_t next, partial
     for (int32_t k = 0; k < count; k += step) {
         const int32_t keys = at_most(step, count - k);
         if (copied) {
-            widen(&t, q, value + k, keys);
-            add_tile(q, t.copied, split, begin + k, keys, 0, 4, scores, p->values);
+            widen(&at, q, from(value, k), keys);
+            add_tile(q, copy, split, begin + k, keys, none, 4, scores, p->values);
         } else {
-            add_tile(q, value + k, split, begin + k, keys, step, kKVBytes, scores, p->values);
+            add_tile(q, from(value, k), split, begin + k, keys, k + step < count ? from(value, k + step) : after, kKVBytes, scores, p->values);
         }
     }
 }
