@@ -216,6 +216,9 @@ func (o *Output) unit(p *Package, e *plan.Entry) error {
 		Scratch: e.Scratch != nil, Launches: e.Launches,
 	}
 	for name, value := range e.Const {
+		if n, ok := value.(int64); ok && n < 0 {
+			value = fmt.Sprintf("(%d)", n)
+		}
 		data.Constants = append(data.Constants, constant{name, value})
 	}
 	slices.SortFunc(data.Constants, func(a, b constant) int { return strings.Compare(a.Name, b.Name) })

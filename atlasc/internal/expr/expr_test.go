@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"go/parser"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ type Linear struct {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return OpScope(c, c.Op("Linear"), []string{"vnni", "exact"}, map[string]int64{"kTile": 8})
+	return OpScope(c, c.Op("Linear"), []string{"vnni", "exact"}, map[string]int64{"kTile": 8, "kBelow": -1})
 }
 
 func TestBool(t *testing.T) {
@@ -66,6 +67,8 @@ func TestBool(t *testing.T) {
 		{"Scale > 0.5", "a.Scale > 0.5"},
 		{"min(Rows, Cols) > 2", "min(int64(a.Rows), int64(a.Cols)) > 2"},
 		{"true", "true"},
+		{"Rows > -kBelow", "a.Rows > -(-1)"},
+		{"- -Rows*Cols > 0", "-(-int64(a.Rows)) * int64(a.Cols) > 0"},
 	}
 	for _, c := range cases {
 		e, err := s.Bool(c.text)
@@ -215,12 +218,16 @@ func FuzzExpression(f *testing.F) {
 	s := scope(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if e, err := s.Bool(text); err == nil {
-			e.Go()
+			if _, err := parser.ParseExpr(e.Go()); err != nil {
+				t.Errorf("%q gives %q: %v", text, e.Go(), err)
+			}
 			e.Truth(1)
 			NewCover(nil, e).Covers(NewCover([]string{"x"}, e))
 		}
 		if e, err := s.Int(text); err == nil {
-			e.GridGo()
+			if _, err := parser.ParseExpr(e.GridGo()); err != nil {
+				t.Errorf("%q gives %q: %v", text, e.GridGo(), err)
+			}
 			e.Constant()
 		}
 	})

@@ -43,7 +43,11 @@ func (e *Expr) golang(x ast.Expr) string {
 	case *ast.ParenExpr:
 		return "(" + e.golang(x.X) + ")"
 	case *ast.UnaryExpr:
-		return x.Op.String() + e.golang(x.X)
+		inner := e.golang(x.X)
+		if strings.HasPrefix(inner, "-") { // two would be a decrement
+			inner = "(" + inner + ")"
+		}
+		return x.Op.String() + inner
 	case *ast.BinaryExpr:
 		left, right := e.golang(x.X), e.golang(x.Y)
 		if comparison(x.Op) {
@@ -76,6 +80,9 @@ func (e *Expr) identifier(x *ast.Ident) string {
 	case !ok:
 		return x.Name // true, false
 	case object.Pkg() == e.scope.pkg: // a constant of the manifest
+		if constant.Sign(object.Val()) < 0 {
+			return "(" + object.Val().ExactString() + ")"
+		}
 		return object.Val().ExactString()
 	}
 	return "op." + x.Name
