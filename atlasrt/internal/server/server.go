@@ -1,0 +1,178 @@
+// Package server speaks HTTP: it routes requests of the OpenAI API to a generator, and streams or returns the answers.
+//
+// Every response carries x-request-id, every error the body of the OpenAI API. A client that goes away cancels its request. A
+// panic fails one request. Nothing here reads flags or the environment; prompts are never logged. Goroutines that a request
+// starts end with its context.
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"golang.org/x/net/netutil"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+)
+
+// Template turns a conversation into the tokens of a prompt. now is what templates print as the date. Errors are the
+// client's fault and shown to it.
+type Template interface {
+	Prompt(request *chat.Request, now time.Time) ([]int32, error)
+}
+
+// Engine is what the server asks about the engine behind its generator; *engine.Engine is one.
+type Engine interface {
+	Stats() engine.Stats
+	Heartbeat() time.Time
+	Err() error
+	Drain(ctx context.Context) error
+}
+
+// Config says what is served, and how. Fields without a default must be set.
+type Config struct {
+	Addr  string   // host:port to listen on; "127.0.0.1:8000". An empty host is every interface
+	Keys  []string // any of these opens the API as a Bearer token; none: everybody may come
+	Hosts []string // names that the Host header may have beside localhost, 127.0.0.1 and [::1]; only looked at where Addr is a loopback address
+
+	ModelName string   // that clients ask for, and label of metrics
+	Aliases   []string // further names for it
+
+	Generator *completion.Generator
+	Template  Template // of conversations; nil: the chat route refuses
+	Engine    Engine
+	Defaults  sample.Params // where a request says nothing; sample.Defaults()
+
+	Version string       // that GET /version shows; "unknown"
+	Log     *slog.Logger // one line for each request, without its contents; nobody
+	Limits  Limits
+}
+
+// Server is an HTTP server. It is an http.Handler as well.
+type Server struct {
+	config  Config
+	limits  Limits
+	request api.Limits
+	log     *slog.Logger
+	metrics *metrics.Metrics
+	router  *gin.Engine
+
+	keys     [][sha256.Size]byte
+	hosts    []string // allowed; nil: all
+	models   []api.Model
+	draining atomic.Bool
+}
+
+// New makes a server that does not listen yet.
+func New(c Config) (*Server, error) {
+	if c.ModelName == "" || c.Generator == nil || c.Engine == nil {
+		return nil, errors.New("server: ModelName, Generator and Engine must be given")
+	}
+	c.Addr = cmp.Or(c.Addr, "127.0.0.1:8000")
+	c.Version = cmp.Or(c.Version, "unknown")
+	if c.Defaults.TopP == 0 { // the zero value is no valid choice
+		c.Defaults = sample.Defaults()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	limits, err := c.Limits.complete()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, limits: limits, request: limits.request(c.Generator.Vocab), log: c.Log, metrics: metrics.New(c.ModelName, c.Engine)}
+	for _, key := range c.Keys {
+		if key == "" {
+			return nil, errors.New("server: an API key is empty (leave it out, or no key at all is needed)")
+		}
+		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
+	}
+	if s.hosts, err = allowedHosts(c.Addr, c.Hosts); err != nil {
+		return nil, err
+	}
+	created := time.Now().Unix()
+	for _, name := range append([]string{c.ModelName}, c.Aliases...) {
+		s.models = append(s.models, api.NewModel(name, created, c.Generator.MaxContext))
+	}
+	s.router = s.routes()
+	return s, nil
+}
+
+// Run listens, and serves until ctx is done. Then it drains: new requests are refused, running ones have Limits.Drain to
+// finish, and what is left is cancelled. A clean end is nil.
+func (s *Server) Run(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Addr)
+	if err != nil {
+		return fmt.Errorf("server: %w (is another server running? choose another address)", err)
+	}
+	return s.Serve(ctx, listener)
+}
+
+// Serve is Run on a listener, which it closes.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(errShutdown)
+	h := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: s.limits.HeaderTime,
+		IdleTimeout:       s.limits.IdleTime,
+		MaxHeaderBytes:    s.limits.HeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.log.Info("listening", "address", listener.Addr().String(), "model", s.config.ModelName, "keys", len(s.keys))
+	if len(s.keys) == 0 && s.hosts == nil {
+		s.log.Warn("anybody who reaches this address may use the server: it listens beyond this machine and asks for no key")
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(netutil.LimitListener(listener, s.limits.Connections)) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("server: %w", err)
+	case <-ctx.Done():
+	}
+	return s.shutdown(h, cancel)
+}
+
+// closeTime is how long answers that are made have to reach their clients.
+const closeTime = 5 * time.Second
+
+func (s *Server) shutdown(h *http.Server, cancel context.CancelCauseFunc) error {
+	s.draining.Store(true)
+	s.log.Info("draining", "running", s.config.Engine.Stats().Running, "seconds", s.limits.Drain.Seconds())
+	ctx, stop := context.WithTimeout(context.Background(), s.limits.Drain)
+	defer stop()
+	if err := s.config.Engine.Drain(ctx); err != nil {
+		s.log.Warn("cancelling what still runs", "error", err)
+		cancel(errShutdown)
+	}
+	ctx, stop = context.WithTimeout(context.Background(), closeTime)
+	defer stop()
+	if err := h.Shutdown(ctx); err != nil {
+		cancel(errShutdown)
+		if err := h.Close(); err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
+	}
+	s.log.Info("stopped")
+	return nil
+}
+
+// knows tells whether a model of that name is served.
+func (s *Server) knows(model string) bool {
+	return slices.ContainsFunc(s.models, func(m api.Model) bool { return m.ID == model })
+}
