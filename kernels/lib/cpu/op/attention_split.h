@@ -110,8 +110,8 @@ INLINE void prefetch_lines(rows row, int n, int d, int bytes) {
     for (int l = 0; l < lines; l++) __builtin_prefetch(row_at(row, step % n) + (step / n * lines + l) * 64);
 }
 
-// Scores of n query vectors (1 to 4) with the four keys at row: side by side two keys, or four where registers
-// allow it. Rows that lie ahead will be wanted soon.
+// Scores of n query vectors (1 to 4) with the first four keys at row, four side by side or two where registers are short.
+// Rows ahead will be wanted soon.
 INLINE void score_four(const float *q, int wide, int n, rows row, rows ahead, int bytes, float *scores) {
     const int side = n == 4 ? 2 : 4;
     f32x8 pairs[4][2];
