@@ -1,0 +1,385 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
+)
+
+// Tokens of the tests' vocabulary: one for each byte, and some that control.
+const (
+	endToken       = 256
+	userToken      = 257
+	assistantToken = 258
+	vocabulary     = 259
+	maxContext     = 200
+)
+
+// byteTokenizer has a token for each byte, so that every code point beyond ASCII spans tokens.
+func byteTokenizer(t testing.TB) *tokenizer.Tokenizer {
+	t.Helper()
+	vocab := map[string]int{}
+	other := rune(256)
+	for b := range 256 {
+		r := rune(b)
+		if !(b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae) { // as byte-level tokenizers spell bytes that do not print
+			r, other = other, other+1
+		}
+		vocab[string(r)] = b
+	}
+	added := []map[string]any{}
+	for id, content := range map[int]string{endToken: "<|end|>", userToken: "<|user|>", assistantToken: "<|assistant|>"} {
+		added = append(added, map[string]any{"id": id, "content": content, "special": true})
+	}
+	file, err := json.Marshal(map[string]any{
+		"added_tokens": added, "normalizer": nil, "post_processor": nil,
+		"pre_tokenizer": map[string]any{"type": "ByteLevel", "add_prefix_space": false, "use_regex": false},
+		"decoder":       map[string]any{"type": "ByteLevel"},
+		"model":         map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.FromJSON(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// reply is what the fake engine answers to a request.
+type reply struct {
+	text   string
+	err    error         // in place of what follows the text
+	refuse error         // in place of everything
+	step   time.Duration // before each token
+	wait   time.Duration // before the first
+}
+
+// fakeEngine answers requests from a script. It is no scheduler: each request has its own goroutine.
+type fakeEngine struct {
+	reply func(engine.Request) reply
+
+	running  atomic.Int64
+	draining atomic.Bool
+	broken   atomic.Pointer[error]
+	beat     atomic.Pointer[time.Time]
+	group    sync.WaitGroup
+	seen     chan engine.Request // where set: what was submitted
+}
+
+func (f *fakeEngine) Submit(ctx context.Context, r engine.Request) (<-chan engine.Event, error) {
+	if f.draining.Load() {
+		return nil, engine.ErrDraining
+	}
+	answer := f.reply(r)
+	if answer.refuse != nil {
+		return nil, answer.refuse
+	}
+	if f.seen != nil {
+		f.seen <- r
+	}
+	events := make(chan engine.Event, r.MaxTokens+2)
+	f.running.Add(1)
+	f.group.Go(func() {
+		defer f.running.Add(-1)
+		defer close(events)
+		f.answer(ctx, r, answer, events)
+	})
+	return events, nil
+}
+
+func (f *fakeEngine) answer(ctx context.Context, r engine.Request, a reply, events chan<- engine.Event) {
+	pause := func(d time.Duration) bool {
+		if d == 0 {
+			return ctx.Err() == nil
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(d):
+			return true
+		}
+	}
+	if !pause(a.wait) {
+		events <- engine.Event{Token: -1, Finish: engine.FinishCancelled}
+		return
+	}
+	tokens := []int32{}
+	for _, b := range []byte(a.text) {
+		tokens = append(tokens, int32(b))
+	}
+	if a.err == nil {
+		tokens = append(tokens, endToken)
+	}
+	for i, token := range tokens {
+		if !pause(a.step) {
+			events <- engine.Event{Token: -1, Finish: engine.FinishCancelled}
+			return
+		}
+		e := engine.Event{Token: token}
+		if i == 0 {
+			e.Cached = 3
+			if r.PromptLogProbs {
+				for _, p := range r.Prompt[1:] {
+					e.Prompt = append(e.Prompt, fakeLogProb(p, r.LogProbs))
+				}
+			}
+		}
+		if r.LogProbs >= 0 {
+			l := fakeLogProb(token, r.LogProbs)
+			e.LogProb = &l
+		}
+		switch {
+		case token == endToken:
+			e.Finish = engine.FinishStop
+		case i+1 == r.MaxTokens:
+			e.Finish = engine.FinishLength
+		}
+		events <- e
+		if e.Finish != "" {
+			return
+		}
+	}
+	events <- engine.Event{Token: -1, Finish: engine.FinishError, Err: a.err}
+}
+
+func fakeLogProb(token int32, top int) sample.TokenLogProb {
+	l := sample.TokenLogProb{Token: token, LogProb: -0.25}
+	for i := range top {
+		l.Top = append(l.Top, sample.Choice{Token: (token + int32(i)) % endToken, LogProb: -0.25 - float32(i)})
+	}
+	return l
+}
+
+func (f *fakeEngine) Stats() engine.Stats {
+	n := int(f.running.Load())
+	return engine.Stats{Running: n, BlocksUsed: n, BlocksFree: 10 - n, BlocksTotal: 10}
+}
+
+func (f *fakeEngine) Heartbeat() time.Time {
+	if beat := f.beat.Load(); beat != nil {
+		return *beat
+	}
+	return time.Now()
+}
+
+func (f *fakeEngine) Err() error {
+	if err := f.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (f *fakeEngine) Drain(ctx context.Context) error {
+	f.draining.Store(true)
+	for f.running.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// fakeTemplate writes roles as control tokens and contents as data.
+type fakeTemplate struct{ tokenizer *tokenizer.Tokenizer }
+
+func (f fakeTemplate) Prompt(r *chat.Request, _ time.Time) ([]int32, error) {
+	var prompt []int32
+	for _, m := range r.Messages {
+		if m.Content.Text == "raise" {
+			return nil, errors.New("the template does not like this")
+		}
+		if m.Content.Text == "panic" {
+			panic("a template broke")
+		}
+		prompt = append(prompt, userToken)
+		prompt = append(prompt, f.tokenizer.Encode(m.Content.Text, false)...)
+	}
+	return append(prompt, assistantToken), nil
+}
+
+// rig is a server over a fake engine, reachable over a socket.
+type rig struct {
+	t      testing.TB
+	engine *fakeEngine
+	server *Server
+	url    string
+}
+
+// answering is the usual script: a short text with characters that span tokens.
+func answering(engine.Request) reply { return reply{text: "Hello 👩🏽‍💻 wörld"} }
+
+func newRig(t testing.TB, script func(engine.Request) reply, change func(*Config)) *rig {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	tok := byteTokenizer(t)
+	fake := &fakeEngine{reply: script}
+	c := Config{
+		ModelName: "tiny", Aliases: []string{"org/alias"}, Engine: fake, Template: fakeTemplate{tok},
+		Generator: &completion.Generator{Engine: fake, Tokenizer: tok, End: []int32{endToken}, MaxContext: maxContext, Vocab: vocabulary},
+	}
+	if change != nil {
+		change(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s)
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		h.Close()
+		fake.group.Wait()
+		noLeaks(t, before)
+	})
+	return &rig{t, fake, s, h.URL}
+}
+
+// noLeaks waits for the goroutines that a test started to end.
+func noLeaks(t testing.TB, before int) {
+	t.Helper()
+	for range 200 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<16)
+	t.Errorf("%d goroutines, before the test %d:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+}
+
+// response is an answer that was read to its end.
+type response struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request; headers come in pairs.
+func (r *rig) do(method, path, body string, headers ...string) response {
+	r.t.Helper()
+	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			request.Host = headers[i+1]
+		}
+	}
+	got, err := http.DefaultClient.Do(request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return response{got.StatusCode, got.Header, string(text)}
+}
+
+func (r *rig) post(path, body string) response {
+	r.t.Helper()
+	return r.do(http.MethodPost, path, body)
+}
+
+// metric is the value of a sample, by the beginning of its line.
+func (r *rig) metric(prefix string) string {
+	r.t.Helper()
+	for line := range strings.SplitSeq(r.do(http.MethodGet, "/metrics", "").body, "\n") {
+		if strings.HasPrefix(line, prefix) {
+			return line[strings.LastIndex(line, " ")+1:]
+		}
+	}
+	return "none"
+}
+
+// events are the JSON documents of a stream, and whether it ended as it should.
+func events(t testing.TB, stream string) (documents []map[string]any, done bool) {
+	t.Helper()
+	for event := range strings.SplitSeq(stream, "\n\n") {
+		data, ok := strings.CutPrefix(event, "data: ")
+		switch {
+		case event == "" || strings.HasPrefix(event, ":"):
+		case !ok || done:
+			t.Fatalf("event %q in a stream that is done: %v", event, done)
+		case data == "[DONE]":
+			done = true
+		default:
+			documents = append(documents, object(t, data))
+		}
+	}
+	return documents, done
+}
+
+func object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return v
+}
+
+// at follows keys and indices into a document, and writes what is there.
+func at(v any, path ...any) string {
+	v, ok := find(v, path...)
+	if !ok {
+		return "absent"
+	}
+	return fmt.Sprint(v)
+}
+
+// list is the array that a path leads to; nil where there is none.
+func list(v any, path ...any) []any {
+	v, _ = find(v, path...)
+	l, _ := v.([]any)
+	return l
+}
+
+func find(v any, path ...any) (any, bool) {
+	for _, step := range path {
+		switch key := step.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			value, ok := m[key]
+			if !ok {
+				return nil, false
+			}
+			v = value
+		case int:
+			l, _ := v.([]any)
+			if key >= len(l) {
+				return nil, false
+			}
+			v = l[key]
+		}
+	}
+	return v, true
+}
