@@ -24,7 +24,7 @@ func Bundle() *bundle.Bundle {
 		Features:    []string{},
 		Kernels:     Kernels[:],
 		Contract:    "68fb0a1f90aa91e9f8a179961b86ffd6",
-		Sources:     "a7d29800369b6a6bce8f12c328d12927",
+		Sources:     "693645eb62bbc1502a10ce3ea80aa93e",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

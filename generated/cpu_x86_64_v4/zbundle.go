@@ -24,7 +24,7 @@ func Bundle() *bundle.Bundle {
 		Features:    []string{"avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
 		Contract:    "8cbddcb00e87fe257b5bc16795670c81",
-		Sources:     "06ebd371124f599faca2775f923562b9",
+		Sources:     "8deaea6f4cb7b1532469d79f79d716db",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)
