@@ -1,0 +1,195 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+)
+
+const vocab = 1000
+
+// body is a chat request with further fields.
+func body(more string) string {
+	return `{"model":"m","messages":[{"role":"user","content":"hi"}]` + more + `}`
+}
+
+func decodeChat(text string) (*ChatRequest, error) {
+	return DecodeChat([]byte(text), DefaultLimits(vocab), sample.Defaults())
+}
+
+// Bodies that are refused, and the field that is blamed (T019–T023, T025, T028, T030–T034, T036, T039–T045).
+func TestChatRefuses(t *testing.T) {
+	many := func(n int, item string) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
+	biases := make([]string, 1025)
+	for i := range biases {
+		biases[i] = fmt.Sprintf(`"%d":1`, i)
+	}
+	const valid, unsupported, none = "invalid_value", "unsupported_parameter", ""
+	cases := []struct{ body, param, code string }{
+		{``, "", none}, {`null`, "", none}, {`[]`, "", none}, {`"x"`, "", none}, {`{"model":"m"`, "", none}, {body("") + "x", "", none},
+		{strings.Repeat("[", 100_000), "", none},
+		{strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65), "", none},
+		{`{"a":[` + many(250_001, "1") + `]}`, "", none},
+		{body(`,"model":"m"`), "", none},
+		{body(`,"mod\u0065l":"m"`), "", none},
+		{"{\"model\":\"\xff\"}", "", none},
+		{body(`,"temperature":1e999`), "", none}, {body(`,"temperature":NaN`), "", none},
+
+		{`{"messages":[{"role":"user","content":"hi"}]}`, "model", valid},
+		{`{"Model":"m","messages":[{"role":"user","content":"hi"}]}`, "model", valid},
+		{`{"model":null,"messages":[]}`, "model", valid}, {`{"model":1,"messages":[]}`, "model", valid},
+
+		{`{"model":"m"}`, "messages", valid}, {`{"model":"m","messages":[]}`, "messages", valid},
+		{`{"model":"m","messages":"hi"}`, "messages", valid}, {`{"model":"m","messages":[null]}`, "messages[0]", valid},
+		{`{"model":"m","messages":[{"role":"god","content":""}]}`, "messages[0].role", valid},
+		{`{"model":"m","messages":[{"content":""}]}`, "messages[0]", valid},
+		{`{"model":"m","messages":[{"role":"user","content":7}]}`, "messages[0]", valid},
+		{`{"model":"m","messages":[{"role":"user","content":null}]}`, "messages[0].content", valid},
+		{`{"model":"m","messages":[{"role":"assistant","content":null}]}`, "messages[0].content", valid},
+		{`{"model":"m","messages":[{"role":"tool","content":"1"}]}`, "messages[0].tool_call_id", valid},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, "messages[0].content[0].type", unsupported},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":1}]}]}`, "messages[0].content[0].text", valid},
+		{`{"model":"m","messages":[` + many(10_001, `{"role":"user","content":""}`) + `]}`, "messages", valid},
+
+		{body(`,"temperature":-1`), "temperature", valid}, {body(`,"temperature":2.01`), "temperature", valid}, {body(`,"temperature":"1"`), "temperature", valid},
+		{body(`,"top_p":0`), "top_p", valid}, {body(`,"top_p":1.1`), "top_p", valid},
+		{body(`,"presence_penalty":2.1`), "presence_penalty", valid}, {body(`,"frequency_penalty":-2.1`), "frequency_penalty", valid},
+		{body(`,"min_p":2`), "min_p", valid}, {body(`,"repetition_penalty":0`), "repetition_penalty", valid}, {body(`,"top_k":-2`), "top_k", valid},
+
+		{body(`,"n":0`), "n", valid}, {body(`,"n":-1`), "n", valid}, {body(`,"n":9`), "n", valid}, {body(`,"n":1000000000`), "n", valid},
+		{body(`,"n":2147483648`), "n", valid}, {body(`,"n":9223372036854775808`), "n", valid}, {body(`,"n":1.5`), "n", valid}, {body(`,"n":1.0`), "n", valid}, {body(`,"n":"5"`), "n", valid},
+		{body(`,"n":2,"best_of":1`), "best_of", valid}, {body(`,"best_of":2`), "best_of", unsupported},
+		{body(`,"max_tokens":0`), "max_tokens", valid}, {body(`,"max_tokens":-1`), "max_tokens", valid}, {body(`,"max_completion_tokens":0,"max_tokens":5`), "max_completion_tokens", valid},
+		{body(`,"max_tokens":5,"min_tokens":6`), "min_tokens", valid}, {body(`,"min_tokens":-1`), "min_tokens", valid},
+		{body(`,"seed":1.5`), "seed", valid}, {body(`,"seed":9223372036854775808`), "seed", valid},
+
+		{body(`,"logprobs":true,"top_logprobs":21`), "top_logprobs", valid}, {body(`,"top_logprobs":1`), "top_logprobs", valid}, {body(`,"logprobs":1`), "logprobs", valid},
+		{body(`,"logit_bias":{"x":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"01":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"-1":1}`), "logit_bias", valid},
+		{body(`,"logit_bias":{"1000":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"1":101}`), "logit_bias", valid}, {body(`,"logit_bias":{"1":"a"}`), "logit_bias", valid},
+		{body(`,"logit_bias":{` + strings.Join(biases, ",") + `}`), "logit_bias", valid}, {body(`,"logit_bias":[]`), "logit_bias", valid},
+
+		{body(`,"stop":["1","2","3","4","5"]`), "stop", valid}, {body(`,"stop":""`), "stop", valid}, {body(`,"stop":[""]`), "stop", valid}, {body(`,"stop":[1]`), "stop", valid},
+		{body(`,"stop":"` + strings.Repeat("x", 1<<20) + `"`), "stop", valid}, {body(`,"stop_token_ids":[1000]`), "stop_token_ids", valid}, {body(`,"stop_token_ids":[1.5]`), "stop_token_ids", valid},
+		{body(`,"stop_token_ids":[` + many(65, "1") + `]`), "stop_token_ids", valid},
+
+		{body(`,"stream":1`), "stream", valid}, {body(`,"stream_options":{"include_usage":true}`), "stream_options", valid},
+		{body(`,"stream":true,"stream_options":{"include_usage":1}`), "stream_options.include_usage", valid},
+		{body(`,"stream":true,"stream_options":{"include_obfuscation":true}`), "stream_options.include_obfuscation", unsupported},
+		{body(`,"reasoning_effort":"huge"`), "reasoning_effort", valid}, {body(`,"cache_salt":""`), "cache_salt", valid},
+		{body(`,"chat_template_kwargs":{"messages":[]}`), "chat_template_kwargs", unsupported}, {body(`,"chat_template_kwargs":{"thinking":1}`), "chat_template_kwargs.thinking", valid},
+
+		{body(`,"tools":[{"type":"function"}]`), "tools", unsupported}, {body(`,"tool_choice":"required"`), "tool_choice", unsupported}, {body(`,"functions":[{}]`), "functions", unsupported},
+		{body(`,"response_format":{"type":"json_object"}`), "response_format", unsupported}, {body(`,"modalities":["text","audio"]`), "modalities", unsupported},
+		{body(`,"audio":{}`), "audio", unsupported}, {body(`,"prompt_embeds":"AA=="`), "prompt_embeds", unsupported}, {body(`,"image_embeds":[]`), "image_embeds", unsupported},
+		{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"guided_json":{}`), "guided_json", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
+	}
+	for _, c := range cases {
+		_, err := decodeChat(c.body)
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Status != 400 || e.Param != c.param || e.Code != c.code || e.Message == "" || len(e.Message) > 400 {
+			t.Errorf("%.120s: got %+v, want 400 for %q with code %q", c.body, err, c.param, c.code)
+			continue
+		}
+		if !json.Valid(e.Body()) {
+			t.Errorf("%.120s: %s is no JSON", c.body, e.Body())
+		}
+	}
+}
+
+// Fields that are null, harmless, or not known (T024, T028).
+func TestChatAccepts(t *testing.T) {
+	cases := []struct {
+		more    string
+		unknown int
+	}{
+		{``, 0},
+		{`,"temperature":null,"n":null,"stop":null,"logit_bias":null,"tools":null,"response_format":null,"stream_options":null,"max_tokens":null`, 0},
+		{`,"tools":[],"tool_choice":"none","parallel_tool_calls":true,"response_format":{"type":"text"},"modalities":["text"]`, 0},
+		{`,"user":"u","metadata":{"a":"b"},"store":false,"service_tier":"auto","safety_identifier":"s","prompt_cache_key":"k","prompt_cache_retention":"24h","verbosity":"low","prediction":null`, 0},
+		{`,"foo":1,"Temperature":7,"MAX_TOKENS":-1`, 3},
+		{`,"temperature":0,"top_p":1,"min_p":0,"top_k":-1,"seed":-9223372036854775808`, 0},
+		{`,"stop":"👋","stop_token_ids":[999],"best_of":1,"ignore_eos":true,"skip_special_tokens":false`, 0},
+		{`,"chat_template_kwargs":{"enable_thinking":false,"thinking":true,"reasoning_effort":"low"},"reasoning_effort":"none"`, 0},
+		{`,"stop":[],"logprobs":false,"top_logprobs":0`, 0},
+	}
+	for _, c := range cases {
+		r, err := decodeChat(body(c.more))
+		if err != nil || r.Unknown != c.unknown {
+			t.Errorf("%s: %v, %+v; want %d unknown fields", c.more, err, r, c.unknown)
+		}
+	}
+}
+
+func TestPartsBecomeText(t *testing.T) {
+	r, err := decodeChat(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b \ud800"}]}]}`)
+	if err != nil || r.Chat.Messages[0].Content.Text != "a\nb \ufffd" || r.Chat.Messages[0].Content.Parts != nil {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// Prompts of completions (T026, T032, T034).
+func TestTextRequests(t *testing.T) {
+	cases := []struct{ fields, param, want string }{
+		{`"prompt":"hi"`, "", "[{hi []}]"},
+		{`"prompt":["a","b"]`, "", "[{a []} {b []}]"},
+		{`"prompt":[1,2]`, "", "[{ [1 2]}]"},
+		{`"prompt":[[1],[2,3]]`, "", "[{ [1]} { [2 3]}]"},
+		{`"prompt":"x","max_tokens":0,"echo":true,"logprobs":5`, "", "[{x []}]"},
+		{`"prompt":""`, "prompt", ""}, {`"prompt":[]`, "prompt", ""}, {`"prompt":[[]]`, "prompt", ""}, {`"prompt":[""]`, "prompt", ""},
+		{`"prompt":null`, "prompt", ""}, {`"suffix":""`, "prompt", ""}, {`"prompt":[1,"a"]`, "prompt", ""}, {`"prompt":[1000]`, "prompt", ""}, {`"prompt":[true]`, "prompt", ""},
+		{`"prompt":"x","logprobs":6`, "logprobs", ""}, {`"prompt":"x","max_tokens":-1`, "max_tokens", ""}, {`"prompt":"x","suffix":"y"`, "suffix", ""},
+		{`"prompt":"x","n":3,"best_of":20`, "best_of", ""}, {`"prompt":"x","stream":true,"echo":true,"logprobs":1,"n":2`, "n", ""},
+		{`"prompt":[` + strings.Repeat(`"a",`, 128) + `"a"]`, "prompt", ""},
+	}
+	for _, c := range cases {
+		r, err := DecodeText([]byte(`{"model":"m",`+c.fields+`}`), DefaultLimits(vocab), sample.Defaults())
+		if e, ok := errors.AsType[*Error](err); ok != (c.param != "") || ok && e.Param != c.param {
+			t.Errorf("%.80s: got %v, want blame for %q", c.fields, err, c.param)
+		} else if !ok && fmt.Sprint(r.Prompts) != c.want {
+			t.Errorf("%.80s: got %v, want %s", c.fields, r.Prompts, c.want)
+		}
+	}
+}
+
+// No body makes the decoders panic, and what they accept keeps its promises.
+func FuzzChatRequest(f *testing.F) {
+	for _, seed := range []string{
+		"", "null", "[]", body(""), body(`,"stop":["a"],"logit_bias":{"1":1},"n":2,"seed":-1,"stream":true,"stream_options":{"include_usage":true}`),
+		body(`,"chat_template_kwargs":{"thinking":true},"tools":[],"response_format":{"type":"text"}`), body(`,"temperature":1e-400,"top_p":-0.0`),
+		`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"x"}]}`,
+		`{"model":"m","prompt":[[1,2],"a"],"echo":true,"logprobs":0}`, `{"tokens":[1,2]}`, `{"content":"x","with_pieces":true}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		limits := DefaultLimits(vocab)
+		check := func(err error) bool {
+			if err == nil {
+				return true
+			}
+			if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || !json.Valid(e.Body()) {
+				t.Errorf("%q: %v", body, err)
+			}
+			return false
+		}
+		chat, err := DecodeChat(body, limits, sample.Defaults())
+		if check(err) {
+			o := chat.Options
+			if len(chat.Chat.Messages) == 0 || o.Choices < 1 || o.Choices > limits.Choices || o.MaxTokens < 0 || o.Sampling.Validate(vocab) != nil || len(o.Stop) > limits.Stops {
+				t.Errorf("%q: accepted as %+v", body, chat)
+			}
+		}
+		text, err := DecodeText(body, limits, sample.Defaults())
+		if check(err) && (len(text.Prompts) == 0 || text.Options.MaxTokens < 1) {
+			t.Errorf("%q: accepted as %+v", body, text)
+		}
+		_, err = DecodeTokenize(body, limits)
+		check(err)
+		_, err = DecodeDetokenize(body, vocab)
+		check(err)
+	})
+}
