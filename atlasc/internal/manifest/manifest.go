@@ -37,18 +37,18 @@ type Layout struct {
 
 // Kernel is one entry: a body, when it serves its operation, and how it is launched.
 type Kernel struct {
-	Op      string         `toml:"op"`
-	Name    string         `toml:"name"`
-	Body    string         `toml:"body"`
-	Inst    string         `toml:"inst"`
-	When    string         `toml:"when"`
-	Needs   []string       `toml:"needs"`
-	Grid    []string       `toml:"grid"`
-	Scratch string         `toml:"scratch"`
-	Const   map[string]any `toml:"const"`
-	Order   string         `toml:"order"`
-	Replace bool           `toml:"replace"`
-	Launch  []Launch       `toml:"launch"`
+	Op      string         `toml:"op"`      // operation of package op
+	Name    string         `toml:"name"`    // one of a kind on a hardware; C identifiers come from it
+	Body    string         `toml:"body"`    // file under kernels/ that the unit includes
+	Inst    string         `toml:"inst"`    // function of the body
+	When    string         `toml:"when"`    // condition over the operation's fields, features and options; "" means always
+	Needs   []string       `toml:"needs"`   // features that the code uses
+	Grid    []string       `toml:"grid"`    // blocks in x, y and z
+	Scratch string         `toml:"scratch"` // bytes of memory that the launches share; "" means none
+	Const   map[string]any `toml:"const"`   // integers and texts that the body knows as macros, and expressions by name
+	Order   string         `toml:"order"`   // of reductions: kernels of an operation that share it give the same bits
+	Replace bool           `toml:"replace"` // in a model's manifest: takes the place of the base set's entry of this name
+	Launch  []Launch       `toml:"launch"`  // instead of inst and grid: several launches in order
 	place
 }
 
