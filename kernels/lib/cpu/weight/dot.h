@@ -11,6 +11,14 @@ INLINE i32x16 codes_at(const activation *x, int w) {
     return i32x16_set(codes);
 }
 
+// How far the loop over a block's words is unrolled: where sums are plain additions gcc reorders them until they spill,
+// and where they are not it copies them around a loop.
+#ifdef __AVX512VNNI__
+enum { kUnroll = 8 };
+#else
+enum { kUnroll = 1 };
+#endif
+
 #ifdef __AVX512VNNI__
 // Signed weights enter with 128 added; that much of the row's sum is taken off at the start.
 INLINE i32x16 dot_start(const activation *x) { return kScheme == ATLAS_SCHEME_Q8_0 ? i32x16_set(-128 * x->sum) : i32x16_zero(); }

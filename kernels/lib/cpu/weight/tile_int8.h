@@ -19,10 +19,9 @@ INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *co
     for (int r = 0; r < n; r++)
 #pragma GCC unroll 2
         for (int i = 0; i < p; i++) sum[i][r] = dot_start(&row[r][b]);
-    // The inner loop stays one: unrolled, gcc reorders the sums until they spill.
 #pragma GCC unroll 2
     for (int half = 0; half < 8 / kWords; half++) {
-#pragma GCC unroll 1
+#pragma GCC unroll kUnroll
         for (int w = 0; w < kWords; w++) {
             i32x16 weights[2];
 #pragma GCC unroll 2
