@@ -89,3 +89,9 @@ func (t *Target) Threads() int {
 	}
 	return 0
 }
+
+// Runs reports whether this machine's processor can run the named kernels.
+func (h Hardware) Runs() bool {
+	b, present, err := h.choose()
+	return err == nil && len(b.Missing(present)) == 0
+}

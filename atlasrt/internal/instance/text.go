@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 )
@@ -13,9 +18,25 @@ import (
 // Text is how a model reads and writes: its tokenizer, its chat template, and the tokens that end an answer.
 type Text struct {
 	Tokenizer *tokenizer.Tokenizer
-	Template  string // of chats; empty where the model has none
+	Template  *chat.Template // of conversations; nil where the model has none
 	End       []int32
 	Defaults  Defaults
+}
+
+// Prompt renders a conversation and gives its tokens. What came from the request is text, never control.
+func (t *Text) Prompt(request *chat.Request, now time.Time) ([]int32, error) {
+	if t.Template == nil {
+		return nil, errors.New("this model has no chat template (use /v1/completions)")
+	}
+	p, err := t.Template.Prompt(request, now)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]tokenizer.Range, len(p.Data))
+	for i, r := range p.Data {
+		data[i] = tokenizer.Range(r)
+	}
+	return t.Tokenizer.EncodePrompt(p.Text, data), nil
 }
 
 // Defaults are what a checkpoint's generation_config.json says about sampling; nil where it says nothing.
@@ -26,6 +47,26 @@ type Defaults struct {
 	MinP              *float32 `json:"min_p"`
 	RepetitionPenalty *float32 `json:"repetition_penalty"`
 	Sample            *bool    `json:"do_sample"`
+}
+
+// Params are a request's sampling where it says nothing itself.
+func (d Defaults) Params() sample.Params {
+	p := sample.Defaults()
+	if d.Sample != nil && !*d.Sample {
+		p = sample.Greedy()
+	}
+	set(&p.Temperature, d.Temperature)
+	set(&p.TopP, d.TopP)
+	set(&p.TopK, d.TopK)
+	set(&p.MinP, d.MinP)
+	set(&p.RepetitionPenalty, d.RepetitionPenalty)
+	return p
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 // OpenText reads a checkpoint's tokenizer and what goes with it.
@@ -46,9 +87,14 @@ func OpenText(c weights.Checkpoint) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Template = string(assets.ChatTemplate)
-	if t.Template == "" {
-		t.Template = t.Tokenizer.ChatTemplate()
+	source := string(assets.ChatTemplate)
+	if source == "" {
+		source = t.Tokenizer.ChatTemplate()
+	}
+	if source != "" {
+		if t.Template, err = chat.ParseTemplate(source, specialTokens(t.Tokenizer), jinja.Limits{}); err != nil {
+			return nil, fmt.Errorf("the checkpoint's chat template: %w", err)
+		}
 	}
 	if assets.GenerationConfig != nil {
 		if err := json.Unmarshal(assets.GenerationConfig, &t.Defaults); err != nil {
@@ -59,6 +105,18 @@ func OpenText(c weights.Checkpoint) (*Text, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// specialTokens are those that templates write by name.
+func specialTokens(tok *tokenizer.Tokenizer) []chat.SpecialToken {
+	var special []chat.SpecialToken
+	if id, ok := tok.BOS(); ok {
+		special = append(special, chat.SpecialToken{Variable: "bos_token", Text: tok.Decode([]int32{id}, false)})
+	}
+	if id, ok := tok.EOS(); ok {
+		special = append(special, chat.SpecialToken{Variable: "eos_token", Text: tok.Decode([]int32{id}, false)})
+	}
+	return special
 }
 
 // endTokens gathers what ends an answer: the lists of generation_config.json and config.json, the tokenizer's own, and
@@ -108,4 +166,9 @@ func ggufTokenizer(v *weights.Vocabulary) tokenizer.GGUF {
 		g.TokenTypes = append(g.TokenTypes, int32(t))
 	}
 	return g
+}
+
+// Generator answers requests in text with an engine that runs this model.
+func (t *Text) Generator(e completion.Engine, l *Loaded) *completion.Generator {
+	return &completion.Generator{Engine: e, Tokenizer: t.Tokenizer, End: t.End, MaxContext: l.Sizes.MaxContext, Vocab: l.Layout.Vocab}
 }

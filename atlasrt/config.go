@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/alecthomas/kong"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// configFile reads a TOML file whose keys are flag names, at the top for all commands or in a table named like one. The
+// order of precedence is flag, environment, file, default.
+func configFile(r io.Reader) (kong.Resolver, error) {
+	var values map[string]any
+	if _, err := toml.NewDecoder(r).Decode(&values); err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	return &tomlResolver{values}, nil
+}
+
+type tomlResolver struct{ values map[string]any }
+
+// Resolve implements kong.Resolver. kong asks resolvers even where the environment has a value, so that is left to it.
+func (r *tomlResolver) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+	if fromEnvironment(flag) {
+		return nil, nil
+	}
+	if node := parent.Node(); node != nil {
+		if table, ok := r.values[node.Name].(map[string]any); ok {
+			if v, ok := table[flag.Name]; ok {
+				return v, nil
+			}
+		}
+	}
+	if v, ok := r.values[flag.Name]; ok {
+		if _, table := v.(map[string]any); !table {
+			return v, nil
+		}
+	}
+	return nil, nil
+}
+
+// Validate implements kong.Resolver: a key that no command knows is a mistake.
+func (r *tomlResolver) Validate(app *kong.Application) error {
+	known := map[string]bool{}
+	for _, flag := range app.Flags {
+		known[flag.Name] = true
+	}
+	tables := map[string]map[string]bool{}
+	for _, command := range app.Children {
+		tables[command.Name] = map[string]bool{}
+		for _, flag := range command.Flags {
+			known[flag.Name] = true
+			tables[command.Name][flag.Name] = true
+		}
+	}
+	var unknown []string
+	for key, value := range r.values {
+		table, isTable := value.(map[string]any)
+		flags, isCommand := tables[key]
+		if !isTable || !isCommand {
+			if !known[key] {
+				unknown = append(unknown, key)
+			}
+			continue
+		}
+		for inner := range table {
+			if !flags[inner] {
+				unknown = append(unknown, key+"."+inner)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return fmt.Errorf("the configuration file sets what no command knows: %s (keys are flag names without dashes in front)", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+func fromEnvironment(flag *kong.Flag) bool {
+	return slices.ContainsFunc(flag.Envs, func(name string) bool {
+		_, ok := os.LookupEnv(name)
+		return ok
+	})
+}
+
+// printConfig shows each setting of the chosen command, its value and where that came from. Keys are not shown.
+func printConfig(w io.Writer, context *kong.Context) {
+	given := map[*kong.Flag]string{}
+	for _, step := range context.Path {
+		if step.Flag != nil {
+			given[step.Flag] = "flag"
+			if step.Resolved {
+				given[step.Flag] = "file"
+			}
+		}
+	}
+	table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithAlignment(tw.Alignment{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft}))
+	table.Header("setting", "value", "from")
+	for _, flag := range context.Flags() {
+		if flag.Name == "help" || flag.Name == "print-config" {
+			continue
+		}
+		from := given[flag]
+		if from == "" {
+			from = "default"
+			if fromEnvironment(flag) {
+				from = "environment"
+			}
+		}
+		value := fmt.Sprint(context.FlagValue(flag))
+		if strings.Contains(flag.Name, "key") && value != "" || flag.Name == "hub-token" && value != "" {
+			value = "(set)"
+		}
+		_ = table.Append(flag.Name, value, from)
+	}
+	_ = table.Render()
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+)
+
+// inspectCommand lists what a model reads from a checkpoint and how each tensor is kept.
+type inspectCommand struct {
+	hardwareFlags
+	modelFlags
+}
+
+// Run implements the command.
+func (c *inspectCommand) Run() error {
+	target, err := c.hardwareFlags.open()
+	if err != nil {
+		return err
+	}
+	checkpoint, err := c.modelFlags.open(context.Background())
+	if err != nil {
+		return err
+	}
+	defer checkpoint.Close()
+	fmt.Println(checkpoint)
+	p, err := instance.Prepare(target, checkpoint, instance.Sizes{KVType: target.Bundle.Activations})
+	if err != nil {
+		return err
+	}
+	table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
+	table.Header("tensor", "shape", "stored", "kept")
+	for _, want := range p.Counter.Wants {
+		info, _ := checkpoint.Info(want.Name)
+		kept := "f32"
+		if len(want.Shape) > 1 {
+			kept = load.SchemeOf(info.Type).String()
+		}
+		_ = table.Append(want.Name, fmt.Sprint(want.Shape), info.Type.String(), kept)
+	}
+	return table.Render()
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/hub"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// hardwareFlags choose kernels.
+type hardwareFlags struct {
+	Hardware string `help:"Kernels to run, such as cpu-x86-64-v3; empty: the best that this machine can run."`
+	Kernels  string `help:"Folder with HARDWARE/image.zst, in place of the kernels that the program carries." type:"existingdir"`
+	Threads  int    `help:"Threads that run kernels; 0: one for each processor."`
+	Exact    bool   `help:"Keep activations in f32 everywhere: slower, for comparing."`
+}
+
+func (f hardwareFlags) open() (*instance.Target, error) {
+	return instance.Hardware{Bundles: bundles(), Name: f.Hardware, Kernels: f.Kernels, Threads: f.Threads, Exact: f.Exact}.Open()
+}
+
+// modelFlags choose a checkpoint.
+type modelFlags struct {
+	Model     string `help:"A folder, a .gguf file, an owner/name id, or smollm2." default:"smollm2"`
+	Cache     string `help:"Folder that smollm2 was fetched into." default:".cache"`
+	LoadDummy string `help:"Make deterministic weights for a config.json instead of reading a checkpoint." placeholder:"CONFIG.JSON"`
+	DummyType string `help:"How dummy matrices are stored." enum:"bf16,q8_0,q4_0,q4_1" default:"bf16"`
+	HubCache  string `help:"HuggingFace cache; empty: the hub folder of --hub-home." env:"HF_HUB_CACHE"`
+	HubHome   string `help:"HuggingFace home; empty: ~/.cache/huggingface." env:"HF_HOME"`
+	HubURL    string `help:"Where owner/name ids are fetched from." default:"${hub}" env:"HF_ENDPOINT"`
+	HubToken  string `help:"Token for the hub." env:"HF_TOKEN"`
+}
+
+// smollm2 is where tools/testdata/smollm2.py puts the default model, below the cache folder.
+const smollm2 = "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+// path resolves the model to a file or folder, fetching it if need be.
+func (f modelFlags) path(ctx context.Context) (string, error) {
+	if f.Model == "smollm2" {
+		path := filepath.Join(f.Cache, smollm2)
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("SmolLM2 is not in %s (run `make serve`, or `python3 tools/testdata/smollm2.py %s`)", f.Cache, f.Cache)
+		}
+		return path, nil
+	}
+	cache := f.HubCache
+	if cache == "" {
+		home := f.HubHome
+		if home == "" {
+			user, err := os.UserHomeDir()
+			if err != nil {
+				return "", fmt.Errorf("no home folder for the HuggingFace cache (set --hub-cache): %w", err)
+			}
+			home = filepath.Join(user, ".cache", "huggingface")
+		}
+		cache = filepath.Join(home, "hub")
+	}
+	progress := newDownloadProgress(os.Stderr)
+	defer progress.Wait()
+	return hub.Resolve(ctx, f.Model, hub.Options{CacheDir: cache, Endpoint: f.HubURL, Token: f.HubToken, Progress: progress.Show})
+}
+
+// open opens the checkpoint that the flags name.
+func (f modelFlags) open(ctx context.Context) (weights.Checkpoint, error) {
+	path, err := f.path(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return weights.Open(path)
+}
+
+// dummy makes up a checkpoint for the config that --load-dummy names.
+func (f modelFlags) dummy(t *instance.Target) (weights.Checkpoint, error) {
+	text, err := os.ReadFile(f.LoadDummy)
+	if err != nil {
+		return nil, fmt.Errorf("--load-dummy: %w", err)
+	}
+	config, err := weights.ParseConfig(f.LoadDummy, text)
+	if err != nil {
+		return nil, err
+	}
+	matrices, _ := tensor.Parse(strings.ToUpper(f.DummyType))
+	return instance.Dummy(t, config, matrices)
+}
+
+// sizeFlags bound what is served at a time.
+type sizeFlags struct {
+	MaxContext     int    `help:"Most tokens of one sequence; 0: the model's, at most 32768."`
+	MaxSequences   int    `help:"Most sequences at a time; 0: 64."`
+	MaxBatchTokens int    `help:"Most rows of one step; 0: 512."`
+	BlockSize      int    `help:"Tokens of a cache block; 0: 16."`
+	KVType         string `help:"How keys and values are kept; auto is bf16, or f32 with --exact." enum:"auto,bf16,f32" default:"auto"`
+	Memory         string `help:"Most memory in all, such as 8GiB; empty: nine tenths of what is free."`
+}
+
+func (f sizeFlags) sizes(exact bool) (instance.Sizes, error) {
+	s := instance.Sizes{MaxContext: f.MaxContext, MaxSequences: f.MaxSequences, MaxBatchTokens: f.MaxBatchTokens, BlockSize: f.BlockSize, KVType: op.BF16}
+	if f.KVType == "f32" || f.KVType == "auto" && exact {
+		s.KVType = op.F32
+	}
+	var err error
+	s.Memory, err = parseBytes(f.Memory)
+	return s, err
+}
+
+// parseBytes reads "8GiB", "512MiB" or plain bytes.
+func parseBytes(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, unit := text, int64(1)
+	for suffix, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			number, unit = rest, size
+		}
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || n <= 0 || n*float64(unit) > 1<<62 {
+		return 0, fmt.Errorf("--memory %q is no size (write it as 8GiB, 512MiB or a number of bytes)", text)
+	}
+	return int64(n * float64(unit)), nil
+}
+
+// formatBytes writes a size the way people read it.
+func formatBytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// loadFlags are what every command that runs a model takes.
+type loadFlags struct {
+	hardwareFlags
+	modelFlags
+	sizeFlags
+}
+
+// prepare opens target and checkpoint and measures the model.
+func (f loadFlags) prepare(ctx context.Context) (*instance.Prepared, error) {
+	sizes, err := f.sizes(f.Exact)
+	if err != nil {
+		return nil, err
+	}
+	target, err := f.hardwareFlags.open()
+	if err != nil {
+		return nil, err
+	}
+	var checkpoint weights.Checkpoint
+	if f.LoadDummy != "" {
+		checkpoint, err = f.dummy(target)
+	} else {
+		checkpoint, err = f.modelFlags.open(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return instance.Prepare(target, checkpoint, sizes)
+}
+
+// load prepares and loads, and says on standard error what a user should know.
+func (f loadFlags) load(ctx context.Context, log *slog.Logger) (*instance.Loaded, error) {
+	p, err := f.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range p.Counter.Converted() {
+		log.Info(line)
+	}
+	return p.Load(nil)
+}

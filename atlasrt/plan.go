@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+)
+
+// planCommand answers "does it fit" before anything is loaded.
+type planCommand struct {
+	loadFlags
+	JSON bool `help:"Print JSON."`
+}
+
+// Run implements the command.
+func (c *planCommand) Run() error {
+	p, err := c.prepare(context.Background())
+	if err != nil {
+		return err
+	}
+	m, err := engine.Plan(p.Need())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(m)
+	}
+	fmt.Printf("%s on %s\n", p.Checkpoint, p.Target.Bundle.Hardware)
+	table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithRowAlignment(tw.AlignRight))
+	table.Header("memory", "bytes", "")
+	for _, row := range []struct {
+		what  string
+		bytes int64
+	}{{"weights", m.Weights}, {"activations", m.Activations}, {"scratch", m.Scratch}, {"inputs", m.Inputs}, {"logits", m.Logits}, {"cache", m.Cache}, {"total", m.Total}, {"limit", m.Limit}} {
+		_ = table.Append(row.what, fmt.Sprint(row.bytes), formatBytes(row.bytes))
+	}
+	_ = table.Render()
+	fmt.Printf("cache: %d blocks of %d tokens (%s each) hold %d tokens: %d sequences of %d tokens at a time, %d at most\n",
+		m.Blocks, p.Sizes.BlockSize, formatBytes(m.BlockBytes), m.Tokens, m.Tokens/p.Sizes.MaxContext, p.Sizes.MaxContext, p.Sizes.MaxSequences)
+	return nil
+}
