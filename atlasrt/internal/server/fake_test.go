@@ -64,6 +64,9 @@ func byteTokenizer(t testing.TB) *tokenizer.Tokenizer {
 	return tok
 }
 
+// engineRequest keeps scripts short.
+type engineRequest = engine.Request
+
 // reply is what the fake engine answers to a request.
 type reply struct {
 	text   string

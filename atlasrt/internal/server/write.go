@@ -19,9 +19,17 @@ const (
 	eventType = "text/event-stream"
 )
 
+// control reaches the writer below gin's, whose Flush keeps errors to itself.
+func control(c *gin.Context) *http.ResponseController {
+	if outer, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }); ok {
+		return http.NewResponseController(outer.Unwrap())
+	}
+	return http.NewResponseController(c.Writer)
+}
+
 // setWriteDeadline bounds the next writes. Writers without deadlines, which tests may use, wait for ever.
 func (s *Server) setWriteDeadline(c *gin.Context, d time.Duration) {
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(d))
+	_ = control(c).SetWriteDeadline(time.Now().Add(d))
 }
 
 // write sends a whole response.
@@ -53,7 +61,7 @@ func (s *Server) send(c *gin.Context, events []byte) error {
 
 func (s *Server) flush(c *gin.Context) error {
 	s.setWriteDeadline(c, s.limits.WriteTime)
-	return http.NewResponseController(c.Writer).Flush()
+	return control(c).Flush()
 }
 
 // body reads a request's JSON. It must be read to its end before work begins: only then does the server notice that a
@@ -72,13 +80,12 @@ func (s *Server) body(c *gin.Context) ([]byte, error) {
 		c.Header("Connection", "close")
 		return nil, tooLarge
 	}
-	control := http.NewResponseController(c.Writer)
-	_ = control.SetReadDeadline(time.Now().Add(s.limits.BodyTime))
+	_ = control(c).SetReadDeadline(time.Now().Add(s.limits.BodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, s.limits.BodyBytes))
 	_, over := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case err == nil:
-		_ = control.SetReadDeadline(time.Time{})
+		_ = control(c).SetReadDeadline(time.Time{})
 		return body, nil
 	case over:
 		return nil, tooLarge

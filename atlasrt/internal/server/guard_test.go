@@ -1,0 +1,164 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Which routes need a key, and what counts as one (T111, T112).
+func TestKeys(t *testing.T) {
+	r := newRig(t, answering, func(c *Config) { c.Keys = []string{"first", "second"} })
+	for _, route := range table() {
+		path := strings.Replace(route.path, "*id", "tiny", 1)
+		for _, c := range []struct {
+			authorization string
+			ok            bool
+		}{{"", false}, {"Bearer third", false}, {"Bearer ", false}, {"Basic first", false}, {"first", false}, {"Bearer first", true}, {"bearer second", true}} {
+			got := r.do(route.method, path, "", "Authorization", c.authorization)
+			if refused := got.status == 401; refused != (!c.ok && !route.open) {
+				t.Errorf("%s %s with %q: %d", route.method, path, c.authorization, got.status)
+			} else if refused && (at(object(t, got.body), "error", "code") != "invalid_api_key" || got.header.Get("WWW-Authenticate") != "Bearer") {
+				t.Errorf("%s %s: %v %s", route.method, path, got.header, got.body)
+			}
+		}
+	}
+	if got := r.do("GET", "/nowhere", ""); got.status != 401 {
+		t.Errorf("unknown path without a key: %d", got.status)
+	}
+	request, _ := http.NewRequest("GET", r.url+"/v1/models?api_key=first", nil)
+	request.Header["Authorization"] = []string{"Bearer first", "Bearer second"}
+	got, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Body.Close()
+	if got.StatusCode != 401 {
+		t.Errorf("two keys at once: %d, want 401", got.StatusCode)
+	}
+}
+
+// A server for this machine only answers to its own names (T117, T118).
+func TestHosts(t *testing.T) {
+	cases := []struct {
+		addr, host string
+		status     int
+	}{
+		{"127.0.0.1:0", "localhost", 200}, {"127.0.0.1:0", "127.0.0.1:8000", 200}, {"127.0.0.1:0", "[::1]:80", 200}, {"[::1]:0", "LOCALHOST", 200},
+		{"127.0.0.1:0", "evil.com", 403}, {"127.0.0.1:0", "localhost.evil.com", 403}, {"localhost:0", "evil.com:8000", 403}, {"127.0.0.1:0", "proxy.lan", 200},
+		{"0.0.0.0:0", "evil.com", 200}, {":0", "evil.com", 200},
+	}
+	for _, c := range cases {
+		r := newRig(t, answering, func(config *Config) { config.Addr, config.Hosts = c.addr, []string{"proxy.lan"} })
+		got := r.do("GET", "/v1/models", "", "Host", c.host, "Origin", "https://evil.com")
+		if got.status != c.status || got.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s asked as %s: %d, want %d", c.addr, c.host, got.status, c.status)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	r := newRig(t, answering, nil)
+	check := func(what string, live, ready int) {
+		t.Helper()
+		if got := r.do("GET", "/livez", "").status; got != live {
+			t.Errorf("%s: livez %d, want %d", what, got, live)
+		}
+		if got := r.do("GET", "/readyz", ""); got.status != ready || strings.Contains(got.body, "secret") {
+			t.Errorf("%s: readyz %d, want %d: %s", what, got.status, ready, got.body)
+		}
+	}
+	check("usual", 200, 200)
+	r.server.draining.Store(true)
+	check("draining", 200, 503)
+	r.server.draining.Store(false)
+	old := time.Now().Add(-time.Hour)
+	r.engine.beat.Store(&old)
+	check("stuck", 503, 503)
+	r.engine.beat.Store(nil)
+	err := errors.New("secret")
+	r.engine.broken.Store(&err)
+	check("broken", 503, 503)
+}
+
+// Nothing that a client sends is logged, whatever happens (T126).
+func TestLogsHoldNothingOfClients(t *testing.T) {
+	var log bytes.Buffer
+	r := newRig(t, answering, func(c *Config) {
+		c.Log = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	r.post("/v1/chat/completions", strings.Replace(hello, "hi", "needle", 1))
+	r.post("/v1/chat/completions", strings.Replace(hello, "tiny", `needle\n`, 1))
+	r.do("GET", "/needle%0a", "")
+	r.do("NEEDLE", "/health", "")
+	if text := log.String(); strings.Contains(strings.ToLower(text), "needle") || strings.Count(text, "\n") != 4 {
+		t.Errorf("the log:\n%s", text)
+	}
+}
+
+// A shutdown lets running answers end, refuses new ones, and gives up what takes too long.
+func TestDrain(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		r := newRig(t, func(engineRequest) reply { return reply{text: "abcdefghij", step: 20 * time.Millisecond} }, func(c *Config) {
+			if !patient {
+				c.Limits.Drain = 30 * time.Millisecond
+			}
+		})
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- r.server.Serve(ctx, listener) }()
+		r.url = "http://" + listener.Addr().String()
+		answered := make(chan response, 1)
+		go func() {
+			answered <- r.post("/v1/chat/completions", strings.Replace(hello, "}]", `}],"stream":true`, 1))
+		}()
+		eventually(t, "the request runs", func() bool { return r.engine.running.Load() == 1 })
+		stop()
+		eventually(t, "the server drains", func() bool { return r.engine.draining.Load() })
+		if patient {
+			if got := r.do("GET", "/health", ""); got.status != 503 {
+				t.Errorf("health while draining: %d", got.status)
+			}
+			if got := r.post("/v1/chat/completions", hello); got.status != 503 || got.header.Get("Retry-After") == "" {
+				t.Errorf("a new request while draining: %d %s", got.status, got.body)
+			}
+		}
+		got := <-answered
+		if _, done := events(t, got.body); done != patient {
+			t.Errorf("patient %v: the stream ended: %v: %s", patient, done, got.body)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("patient %v: %v", patient, err)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	r := newRig(t, answering, nil)
+	good := r.server.config
+	cases := map[string]func(*Config){
+		"no model":       func(c *Config) { c.ModelName = "" },
+		"no generator":   func(c *Config) { c.Generator = nil },
+		"no engine":      func(c *Config) { c.Engine = nil },
+		"empty key":      func(c *Config) { c.Keys = []string{""} },
+		"address":        func(c *Config) { c.Addr = "here" },
+		"negative limit": func(c *Config) { c.Limits.BodyTime = -1 },
+	}
+	for name, change := range cases {
+		c := good
+		change(&c)
+		if _, err := New(c); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
