@@ -28,7 +28,6 @@ type runner struct {
 
 	step   model.Inputs // of the step in flight
 	sample op.Sample
-	edits  int // of the step in flight
 	queue  func()
 	graphs map[graphKey]device.Graph // nil where steps are not recorded
 }

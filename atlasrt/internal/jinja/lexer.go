@@ -208,20 +208,17 @@ func rawTag(rest, name string, trim bool) (size int, ok bool) {
 }
 
 func (l *lexer) comment() error {
-	for i := l.pos; ; i++ {
-		j := strings.Index(l.source[i:], "#}")
-		if j < 0 {
-			return l.failf("Missing end of comment tag")
-		}
-		i += j
-		from := i
-		if from > l.pos && (l.source[from-1] == '-' || l.source[from-1] == '+') {
-			from--
-		}
-		size, _ := tagEnd(l.source[from:], '#', true)
-		l.advance(from + size)
-		return nil
+	end := strings.Index(l.source[l.pos:], "#}")
+	if end < 0 {
+		return l.failf("Missing end of comment tag")
 	}
+	from := l.pos + end
+	if from > l.pos && (l.source[from-1] == '-' || l.source[from-1] == '+') {
+		from--
+	}
+	size, _ := tagEnd(l.source[from:], '#', true)
+	l.advance(from + size)
+	return nil
 }
 
 // raw emits everything up to endraw as text.

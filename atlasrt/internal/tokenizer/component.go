@@ -95,7 +95,7 @@ func (p *pipeline) normalizer(c *component) error {
 	case "Replace":
 		m, _, err := p.matcher(c.Pattern)
 		if err != nil {
-			return fmt.Errorf("Replace: %w", err)
+			return fmt.Errorf("component Replace: %w", err)
 		}
 		p.normalizers = append(p.normalizers, replaceNormalizer{m, c.Content})
 	default:
@@ -135,11 +135,11 @@ func (p *pipeline) preTokenizer(c *component) error {
 	case "Split":
 		m, name, err := p.matcher(c.Pattern)
 		if err != nil {
-			return fmt.Errorf("Split: %w", err)
+			return fmt.Errorf("component Split: %w", err)
 		}
 		b, err := parseBehavior(c.Behavior)
 		if err != nil {
-			return fmt.Errorf("Split: %w", err)
+			return fmt.Errorf("component Split: %w", err)
 		}
 		add(splitStage{m, b, c.Invert}, name)
 	case "Digits":
@@ -153,7 +153,7 @@ func (p *pipeline) preTokenizer(c *component) error {
 		if c.Behavior != "" {
 			var err error
 			if b, err = parseBehavior(c.Behavior); err != nil {
-				return fmt.Errorf("Punctuation: %w", err)
+				return fmt.Errorf("component Punctuation: %w", err)
 			}
 		}
 		add(splitStage{pattern: oneOf(isPunctuation), behavior: b}, "punctuation")
@@ -170,7 +170,7 @@ func (p *pipeline) preTokenizer(c *component) error {
 			}
 		}
 		if utf8.RuneCountInString(m.replacement) != 1 || !strings.Contains("always first never", m.prepend) {
-			return fmt.Errorf("Metaspace: replacement %.40q, prepend_scheme %.40q", m.replacement, m.prepend)
+			return fmt.Errorf("component Metaspace: replacement %.40q, prepend_scheme %.40q", m.replacement, m.prepend)
 		}
 		add(m, "metaspace")
 	default:
@@ -199,7 +199,7 @@ func (p *pipeline) decode(c *component) error {
 			d.byteFallback = true
 		case c.Type == "Replace" && !fused && !d.byteFallback:
 			if c.Pattern == nil || c.Pattern.String == nil || *c.Pattern.String == "" {
-				return errors.New("Replace: want a pattern that is a string")
+				return errors.New("component Replace: want a pattern that is a string")
 			}
 			d.rewrite = append(d.rewrite, func(s string) string { return strings.ReplaceAll(s, *c.Pattern.String, c.Content) })
 		case c.Type == "Metaspace" && len(parts) == 1 && c.Replacement != "":
@@ -209,7 +209,7 @@ func (p *pipeline) decode(c *component) error {
 			}
 		case c.Type == "Strip" && fused && i == len(parts)-1:
 			if len(c.Content) != 1 || c.Stop != 0 || c.Start < 0 {
-				return fmt.Errorf("Strip: content %.40q, start %d, stop %d: only one ASCII character at the start is supported", c.Content, c.Start, c.Stop)
+				return fmt.Errorf("component Strip: content %.40q, start %d, stop %d: only one ASCII character at the start is supported", c.Content, c.Start, c.Stop)
 			}
 			d.stripContent, d.stripStart = c.Content[0], c.Start
 		default:

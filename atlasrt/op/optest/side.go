@@ -172,17 +172,17 @@ func (s *side) pack(w op.Weight, raw [][]byte) ([]byte, error) {
 		place, bytesRaw := packed[int64(e)*stride(size):][:size], int64(len(matrix))
 		after, err := s.run(of("", op.Pack{W: w, Bytes: bytesRaw}), contents{"W.Data": place, "Raw": matrix}, nil)
 		if err != nil {
-			return nil, fmt.Errorf("Pack: %w", err)
+			return nil, fmt.Errorf("op Pack: %w", err)
 		}
 		copy(place, after["W.Data"])
 		back := make([]byte, bytesRaw)
 		poison(back, rng)
 		after, err = s.run(of("", op.Unpack{W: w, Bytes: bytesRaw}), contents{"W.Data": place, "Raw": back}, nil)
 		if err != nil {
-			return nil, fmt.Errorf("Unpack: %w", err)
+			return nil, fmt.Errorf("op Unpack: %w", err)
 		}
 		if at, same := firstDifference(matrix, after["Raw"]); !same {
-			return nil, fmt.Errorf("Unpack gave %#02x as byte %d of the checkpoint, want %#02x", after["Raw"][at], at, matrix[at])
+			return nil, fmt.Errorf("op Unpack gave %#02x as byte %d of the checkpoint, want %#02x", after["Raw"][at], at, matrix[at])
 		}
 	}
 	return packed, nil
