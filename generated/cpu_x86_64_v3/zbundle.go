@@ -23,8 +23,8 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "68fb0a1f90aa91e9f8a179961b86ffd6",
-		Sources:     "693645eb62bbc1502a10ce3ea80aa93e",
+		Contract:    "2b8accf11e7715ffadb9c4a822a45188",
+		Sources:     "e275d26a96d58ca2160d399e9b749b19",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -75,18 +75,24 @@ var Kernels = [...]string{
 	"atlas_linear_f32_bf16",
 	"atlas_linear_f32_q8_0_few",
 	"atlas_linear_f32_q8_0",
+	"atlas_linear_int8_q8_0_short_0",
+	"atlas_linear_int8_q8_0_short_1",
 	"atlas_linear_int8_q8_0_few_0",
 	"atlas_linear_int8_q8_0_few_1",
 	"atlas_linear_int8_q8_0_0",
 	"atlas_linear_int8_q8_0_1",
 	"atlas_linear_f32_q4_0_few",
 	"atlas_linear_f32_q4_0",
+	"atlas_linear_int8_q4_0_short_0",
+	"atlas_linear_int8_q4_0_short_1",
 	"atlas_linear_int8_q4_0_few_0",
 	"atlas_linear_int8_q4_0_few_1",
 	"atlas_linear_int8_q4_0_0",
 	"atlas_linear_int8_q4_0_1",
 	"atlas_linear_f32_q4_1_few",
 	"atlas_linear_f32_q4_1",
+	"atlas_linear_int8_q4_1_short_0",
+	"atlas_linear_int8_q4_1_short_1",
 	"atlas_linear_int8_q4_1_few_0",
 	"atlas_linear_int8_q4_1_few_1",
 	"atlas_linear_int8_q4_1_0",
@@ -170,9 +176,9 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:80, 90;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:154, 164, 179, 194;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:154, 164, 179, 194;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:154, 164, 179, 194.
+// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:169, 179, 194, 209;
+// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:169, 179, 194, 209;
+// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:169, 179, 194, 209.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -221,9 +227,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 }
 
 // ExpertUp: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:61, 71;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:105, 115, 125, 140;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:105, 115, 125, 140;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:105, 115, 125, 140.
+// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:120, 130, 140, 155;
+// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:120, 130, 140, 155;
+// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:120, 130, 140, 155.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -277,9 +283,9 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 }
 
 // Linear: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:33, 43;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:32, 42, 52, 67;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:32, 42, 52, 67;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:32, 42, 52, 67.
+// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:32, 42, 52, 67, 82;
+// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:32, 42, 52, 67, 82;
+// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:32, 42, 52, 67, 82.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -295,6 +301,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q8_0Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q8_0(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearInt8Q8_0Short(q, a)
 		case a.Rows <= 8:
 			s.launchLinearInt8Q8_0Few(q, a)
 		default:
@@ -306,6 +314,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q4_0Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q4_0(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearInt8Q4_0Short(q, a)
 		case a.Rows <= 8:
 			s.launchLinearInt8Q4_0Few(q, a)
 		default:
@@ -317,6 +327,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q4_1Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q4_1(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearInt8Q4_1Short(q, a)
 		case a.Rows <= 8:
 			s.launchLinearInt8Q4_1Few(q, a)
 		default:
@@ -328,9 +340,9 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 }
 
 // Logits: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:52;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:81, 91;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:81, 91;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:81, 91.
+// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:96, 106;
+// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:96, 106;
+// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:96, 106.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -522,7 +534,7 @@ func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:154, order f32_k.
+// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:169, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -530,7 +542,7 @@ func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:164, order f32_k.
+// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:179, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -543,7 +555,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:179, order int8_blocks.
+// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -556,7 +568,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -573,7 +585,7 @@ func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:154, order f32_k.
+// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:169, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -581,7 +593,7 @@ func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:164, order f32_k.
+// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:179, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -594,7 +606,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:179, order int8_blocks.
+// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -607,7 +619,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -624,7 +636,7 @@ func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:154, order f32_k.
+// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:169, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -632,7 +644,7 @@ func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:164, order f32_k.
+// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:179, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -645,7 +657,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:179, order int8_blocks.
+// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -658,7 +670,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -691,7 +703,7 @@ func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:105, order f32_k.
+// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:120, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -699,7 +711,7 @@ func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:115, order f32_k.
+// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:130, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -707,7 +719,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:125, order int8_blocks.
+// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -720,7 +732,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -733,7 +745,7 @@ func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:105, order f32_k.
+// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:120, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -741,7 +753,7 @@ func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:115, order f32_k.
+// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:130, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -749,7 +761,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:125, order int8_blocks.
+// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -762,7 +774,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -775,7 +787,7 @@ func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:105, order f32_k.
+// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:120, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -783,7 +795,7 @@ func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:115, order f32_k.
+// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:130, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -791,7 +803,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:125, order int8_blocks.
+// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -804,7 +816,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -857,29 +869,42 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
+// launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[58], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[59], g)
 	}
 }
 
-// launchLinearInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:67, order int8_blocks.
-func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
+// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:67, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[60], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[61], g)
+	}
+}
+
+// launchLinearInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:82, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[62], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[63], g)
 	}
 }
 
@@ -887,7 +912,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[62], g)
+		q.Launch(s.kernels[64], g)
 	}
 }
 
@@ -895,33 +920,46 @@ func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[63], g)
-	}
-}
-
-// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[64], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[65], g)
 	}
 }
 
-// launchLinearInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:67, order int8_blocks.
-func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
+// launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[66], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[67], g)
+	}
+}
+
+// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:67, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[68], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[69], g)
+	}
+}
+
+// launchLinearInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:82, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[70], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[71], g)
 	}
 }
 
@@ -929,7 +967,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[68], g)
+		q.Launch(s.kernels[72], g)
 	}
 }
 
@@ -937,33 +975,46 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[69], g)
+		q.Launch(s.kernels[73], g)
 	}
 }
 
-// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[74], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[75], g)
+	}
+}
+
+// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[70], g)
+		q.Launch(s.kernels[76], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[71], g)
+		q.Launch(s.kernels[77], g)
 	}
 }
 
-// launchLinearInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[72], g)
+		q.Launch(s.kernels[78], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[73], g)
+		q.Launch(s.kernels[79], g)
 	}
 }
 
@@ -971,62 +1022,20 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[74], g)
-	}
-}
-
-// launchLogitsF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:81, order f32_k.
-func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[75], g)
-	}
-}
-
-// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:91, order int8_blocks.
-func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[76], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[77], g)
-	}
-}
-
-// launchLogitsF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:81, order f32_k.
-func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[78], g)
-	}
-}
-
-// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:91, order int8_blocks.
-func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[79], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[80], g)
 	}
 }
 
-// launchLogitsF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:81, order f32_k.
-func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
+// launchLogitsF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:96, order f32_k.
+func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[81], g)
 	}
 }
 
-// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:91, order int8_blocks.
-func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
+// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:106, order int8_blocks.
+func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
@@ -1038,11 +1047,53 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
+// launchLogitsF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:96, order f32_k.
+func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[84], g)
+	}
+}
+
+// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:106, order int8_blocks.
+func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[85], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[86], g)
+	}
+}
+
+// launchLogitsF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:96, order f32_k.
+func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[87], g)
+	}
+}
+
+// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:106, order int8_blocks.
+func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[88], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[89], g)
+	}
+}
+
 // launchPackBf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[84], g)
+		q.Launch(s.kernels[90], g)
 	}
 }
 
@@ -1050,7 +1101,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[85], g)
+		q.Launch(s.kernels[91], g)
 	}
 }
 
@@ -1058,7 +1109,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[86], g)
+		q.Launch(s.kernels[92], g)
 	}
 }
 
@@ -1066,7 +1117,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[87], g)
+		q.Launch(s.kernels[93], g)
 	}
 }
 
@@ -1075,11 +1126,11 @@ func (s *Set) launchAttentionSplitsBf16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[88], g)
+		q.Launch(s.kernels[94], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[89], g)
+		q.Launch(s.kernels[95], g)
 	}
 }
 
@@ -1088,11 +1139,11 @@ func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[90], g)
+		q.Launch(s.kernels[96], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[91], g)
+		q.Launch(s.kernels[97], g)
 	}
 }
 
@@ -1100,7 +1151,7 @@ func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[92], g)
+		q.Launch(s.kernels[98], g)
 	}
 }
 
@@ -1108,7 +1159,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[93], g)
+		q.Launch(s.kernels[99], g)
 	}
 }
 
@@ -1116,7 +1167,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[94], g)
+		q.Launch(s.kernels[100], g)
 	}
 }
 
@@ -1124,7 +1175,7 @@ func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[95], g)
+		q.Launch(s.kernels[101], g)
 	}
 }
 
@@ -1132,7 +1183,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[96], g)
+		q.Launch(s.kernels[102], g)
 	}
 }
 
@@ -1140,7 +1191,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[97], g)
+		q.Launch(s.kernels[103], g)
 	}
 }
 
@@ -1148,7 +1199,7 @@ func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[98], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[104], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteMany: kernels/lib/cpu/base.toml:129.
@@ -1156,10 +1207,10 @@ func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[99], g)
+		q.Launch(s.kernels[105], g)
 	}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[100], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[106], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchSample: kernels/lib/cpu/base.toml:143.
@@ -1167,11 +1218,11 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[101], g)
+		q.Launch(s.kernels[107], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[102], g)
+		q.Launch(s.kernels[108], g)
 	}
 }
 
@@ -1179,7 +1230,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[103], g)
+		q.Launch(s.kernels[109], g)
 	}
 }
 
@@ -1187,7 +1238,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[104], g)
+		q.Launch(s.kernels[110], g)
 	}
 }
 
@@ -1195,7 +1246,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[111], g)
 	}
 }
 
@@ -1203,7 +1254,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[106], g)
+		q.Launch(s.kernels[112], g)
 	}
 }
 
@@ -1211,7 +1262,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[107], g)
+		q.Launch(s.kernels[113], g)
 	}
 }
 

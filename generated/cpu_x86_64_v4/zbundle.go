@@ -23,8 +23,8 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 		Features:    []string{"avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
-		Contract:    "8cbddcb00e87fe257b5bc16795670c81",
-		Sources:     "8deaea6f4cb7b1532469d79f79d716db",
+		Contract:    "c5cd664a80a28684869dbca76198222a",
+		Sources:     "ed007519275302c5fd0341128624f2db",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -122,30 +122,42 @@ var Kernels = [...]string{
 	"atlas_linear_f32_bf16_plain",
 	"atlas_linear_f32_q8_0_few",
 	"atlas_linear_f32_q8_0",
+	"atlas_linear_vnni_q8_0_short_0",
+	"atlas_linear_vnni_q8_0_short_1",
 	"atlas_linear_vnni_q8_0_few_0",
 	"atlas_linear_vnni_q8_0_few_1",
 	"atlas_linear_vnni_q8_0_0",
 	"atlas_linear_vnni_q8_0_1",
+	"atlas_linear_int8_q8_0_short_0",
+	"atlas_linear_int8_q8_0_short_1",
 	"atlas_linear_int8_q8_0_few_0",
 	"atlas_linear_int8_q8_0_few_1",
 	"atlas_linear_int8_q8_0_0",
 	"atlas_linear_int8_q8_0_1",
 	"atlas_linear_f32_q4_0_few",
 	"atlas_linear_f32_q4_0",
+	"atlas_linear_vnni_q4_0_short_0",
+	"atlas_linear_vnni_q4_0_short_1",
 	"atlas_linear_vnni_q4_0_few_0",
 	"atlas_linear_vnni_q4_0_few_1",
 	"atlas_linear_vnni_q4_0_0",
 	"atlas_linear_vnni_q4_0_1",
+	"atlas_linear_int8_q4_0_short_0",
+	"atlas_linear_int8_q4_0_short_1",
 	"atlas_linear_int8_q4_0_few_0",
 	"atlas_linear_int8_q4_0_few_1",
 	"atlas_linear_int8_q4_0_0",
 	"atlas_linear_int8_q4_0_1",
 	"atlas_linear_f32_q4_1_few",
 	"atlas_linear_f32_q4_1",
+	"atlas_linear_vnni_q4_1_short_0",
+	"atlas_linear_vnni_q4_1_short_1",
 	"atlas_linear_vnni_q4_1_few_0",
 	"atlas_linear_vnni_q4_1_few_1",
 	"atlas_linear_vnni_q4_1_0",
 	"atlas_linear_vnni_q4_1_1",
+	"atlas_linear_int8_q4_1_short_0",
+	"atlas_linear_int8_q4_1_short_1",
 	"atlas_linear_int8_q4_1_few_0",
 	"atlas_linear_int8_q4_1_few_1",
 	"atlas_linear_int8_q4_1_0",
@@ -240,9 +252,9 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:207, 217, 232, 248, 266, 276;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:231, 241, 256, 272, 290, 305;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:231, 241, 256, 272, 290, 305;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:231, 241, 256, 272, 290, 305.
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:262, 272, 287, 303, 321, 336;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:262, 272, 287, 303, 321, 336;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:262, 272, 287, 303, 321, 336.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -311,9 +323,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 }
 
 // ExpertUp: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:137, 147, 157, 173, 188, 198;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:151, 161, 171, 187, 202, 217;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:151, 161, 171, 187, 202, 217;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:151, 161, 171, 187, 202, 217.
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:182, 192, 202, 218, 233, 248;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:182, 192, 202, 218, 233, 248;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:182, 192, 202, 218, 233, 248.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -387,9 +399,9 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 }
 
 // Linear: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:33, 43, 53, 69, 84, 94;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, 42, 52, 68, 83, 98;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, 42, 52, 68, 83, 98;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:32, 42, 52, 68, 83, 98.
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -413,10 +425,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q8_0Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q8_0(q, a)
+		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearVnniQ8_0Short(q, a)
 		case s.has.vnni && a.Rows <= 8:
 			s.launchLinearVnniQ8_0Few(q, a)
 		case s.has.vnni:
 			s.launchLinearVnniQ8_0(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearInt8Q8_0Short(q, a)
 		case a.Rows <= 8:
 			s.launchLinearInt8Q8_0Few(q, a)
 		default:
@@ -428,10 +444,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q4_0Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q4_0(q, a)
+		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearVnniQ4_0Short(q, a)
 		case s.has.vnni && a.Rows <= 8:
 			s.launchLinearVnniQ4_0Few(q, a)
 		case s.has.vnni:
 			s.launchLinearVnniQ4_0(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearInt8Q4_0Short(q, a)
 		case a.Rows <= 8:
 			s.launchLinearInt8Q4_0Few(q, a)
 		default:
@@ -443,10 +463,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q4_1Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q4_1(q, a)
+		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearVnniQ4_1Short(q, a)
 		case s.has.vnni && a.Rows <= 8:
 			s.launchLinearVnniQ4_1Few(q, a)
 		case s.has.vnni:
 			s.launchLinearVnniQ4_1(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 1024:
+			s.launchLinearInt8Q4_1Short(q, a)
 		case a.Rows <= 8:
 			s.launchLinearInt8Q4_1Few(q, a)
 		default:
@@ -458,9 +482,9 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 }
 
 // Logits: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:103, 113, 128;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:112, 122, 137;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:112, 122, 137;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:112, 122, 137.
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:143, 153, 168;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:143, 153, 168;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:143, 153, 168.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -716,7 +740,7 @@ func (s *Set) launchExpertDownF32Bf16Plain(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:231, order f32_k.
+// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:262, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -724,7 +748,7 @@ func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:241, order f32_k.
+// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:272, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -737,7 +761,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:256, order int8_blocks.
+// launchExpertDownVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:287, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -750,7 +774,7 @@ func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:272, order int8_blocks.
+// launchExpertDownVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -767,7 +791,7 @@ func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:290, order int8_blocks.
+// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:321, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -780,7 +804,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:305, order int8_blocks.
+// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:336, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -797,7 +821,7 @@ func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:231, order f32_k.
+// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:262, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -805,7 +829,7 @@ func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:241, order f32_k.
+// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:272, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -818,7 +842,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:256, order int8_blocks.
+// launchExpertDownVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:287, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -831,7 +855,7 @@ func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:272, order int8_blocks.
+// launchExpertDownVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -848,7 +872,7 @@ func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:290, order int8_blocks.
+// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:321, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -861,7 +885,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:305, order int8_blocks.
+// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:336, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -878,7 +902,7 @@ func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:231, order f32_k.
+// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:262, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -886,7 +910,7 @@ func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:241, order f32_k.
+// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:272, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -899,7 +923,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:256, order int8_blocks.
+// launchExpertDownVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:287, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -912,7 +936,7 @@ func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:272, order int8_blocks.
+// launchExpertDownVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -929,7 +953,7 @@ func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:290, order int8_blocks.
+// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:321, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -942,7 +966,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:305, order int8_blocks.
+// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:336, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1017,7 +1041,7 @@ func (s *Set) launchExpertUpF32Bf16Plain(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:151, order f32_k.
+// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:182, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1025,7 +1049,7 @@ func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:161, order f32_k.
+// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:192, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1033,7 +1057,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:171, order int8_blocks.
+// launchExpertUpVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:202, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1046,7 +1070,7 @@ func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:187, order int8_blocks.
+// launchExpertUpVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1059,7 +1083,7 @@ func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:202, order int8_blocks.
+// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:233, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1072,7 +1096,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:217, order int8_blocks.
+// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:248, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1085,7 +1109,7 @@ func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:151, order f32_k.
+// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:182, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1093,7 +1117,7 @@ func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:161, order f32_k.
+// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:192, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1101,7 +1125,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:171, order int8_blocks.
+// launchExpertUpVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:202, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1114,7 +1138,7 @@ func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:187, order int8_blocks.
+// launchExpertUpVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1127,7 +1151,7 @@ func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:202, order int8_blocks.
+// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:233, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1140,7 +1164,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:217, order int8_blocks.
+// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:248, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1153,7 +1177,7 @@ func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:151, order f32_k.
+// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:182, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1161,7 +1185,7 @@ func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:161, order f32_k.
+// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:192, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1169,7 +1193,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:171, order int8_blocks.
+// launchExpertUpVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:202, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1182,7 +1206,7 @@ func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:187, order int8_blocks.
+// launchExpertUpVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1195,7 +1219,7 @@ func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:202, order int8_blocks.
+// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:233, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1208,7 +1232,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:217, order int8_blocks.
+// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:248, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1303,55 +1327,81 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
+// launchLinearVnniQ8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[105], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[106], g)
 	}
 }
 
-// launchLinearVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:68, order int8_blocks.
-func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
+// launchLinearVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:68, order int8_blocks.
+func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[107], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[108], g)
 	}
 }
 
-// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:83, order int8_blocks.
-func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
+// launchLinearVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:84, order int8_blocks.
+func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[109], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[110], g)
 	}
 }
 
-// launchLinearInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:98, order int8_blocks.
-func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
+// launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:99, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[111], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[112], g)
+	}
+}
+
+// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:114, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[113], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[114], g)
+	}
+}
+
+// launchLinearInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:129, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[115], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[116], g)
 	}
 }
 
@@ -1359,7 +1409,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[113], g)
+		q.Launch(s.kernels[117], g)
 	}
 }
 
@@ -1367,59 +1417,85 @@ func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[114], g)
-	}
-}
-
-// launchLinearVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[115], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[116], g)
-	}
-}
-
-// launchLinearVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:68, order int8_blocks.
-func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[117], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[118], g)
 	}
 }
 
-// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:83, order int8_blocks.
-func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[119], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[120], g)
 	}
 }
 
-// launchLinearInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:98, order int8_blocks.
-func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:68, order int8_blocks.
+func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[121], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[122], g)
+	}
+}
+
+// launchLinearVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:84, order int8_blocks.
+func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[123], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[124], g)
+	}
+}
+
+// launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:99, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[125], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[126], g)
+	}
+}
+
+// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:114, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[127], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[128], g)
+	}
+}
+
+// launchLinearInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:129, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[129], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[130], g)
 	}
 }
 
@@ -1427,7 +1503,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[123], g)
+		q.Launch(s.kernels[131], g)
 	}
 }
 
@@ -1435,59 +1511,85 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[124], g)
+		q.Launch(s.kernels[132], g)
 	}
 }
 
-// launchLinearVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:52, order int8_blocks.
+// launchLinearVnniQ4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearVnniQ4_1Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[133], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[134], g)
+	}
+}
+
+// launchLinearVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[125], g)
+		q.Launch(s.kernels[135], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[126], g)
+		q.Launch(s.kernels[136], g)
 	}
 }
 
-// launchLinearVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[127], g)
+		q.Launch(s.kernels[137], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[128], g)
+		q.Launch(s.kernels[138], g)
 	}
 }
 
-// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:83, order int8_blocks.
+// launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:99, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[139], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[140], g)
+	}
+}
+
+// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:114, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[129], g)
+		q.Launch(s.kernels[141], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[130], g)
+		q.Launch(s.kernels[142], g)
 	}
 }
 
-// launchLinearInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:98, order int8_blocks.
+// launchLinearInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:129, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[131], g)
+		q.Launch(s.kernels[143], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[132], g)
+		q.Launch(s.kernels[144], g)
 	}
 }
 
@@ -1495,7 +1597,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[133], g)
+		q.Launch(s.kernels[145], g)
 	}
 }
 
@@ -1504,11 +1606,11 @@ func (s *Set) launchLogitsDotBf16(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 4)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[134], g)
+		q.Launch(s.kernels[146], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[135], g)
+		q.Launch(s.kernels[147], g)
 	}
 }
 
@@ -1516,101 +1618,20 @@ func (s *Set) launchLogitsDotBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF32Bf16Plain(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[136], g)
+		q.Launch(s.kernels[148], g)
 	}
 }
 
-// launchLogitsF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:112, order f32_k.
+// launchLogitsF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:143, order f32_k.
 func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[137], g)
-	}
-}
-
-// launchLogitsVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:122, order int8_blocks.
-func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[138], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[139], g)
-	}
-}
-
-// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:137, order int8_blocks.
-func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[140], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[141], g)
-	}
-}
-
-// launchLogitsF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:112, order f32_k.
-func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[142], g)
-	}
-}
-
-// launchLogitsVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:122, order int8_blocks.
-func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[143], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[144], g)
-	}
-}
-
-// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:137, order int8_blocks.
-func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[145], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[146], g)
-	}
-}
-
-// launchLogitsF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:112, order f32_k.
-func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[147], g)
-	}
-}
-
-// launchLogitsVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:122, order int8_blocks.
-func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[148], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[149], g)
 	}
 }
 
-// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:137, order int8_blocks.
-func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
+// launchLogitsVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:153, order int8_blocks.
+func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
@@ -1622,11 +1643,92 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
+// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:168, order int8_blocks.
+func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[152], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[153], g)
+	}
+}
+
+// launchLogitsF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:143, order f32_k.
+func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[154], g)
+	}
+}
+
+// launchLogitsVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:153, order int8_blocks.
+func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[155], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[156], g)
+	}
+}
+
+// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:168, order int8_blocks.
+func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[157], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[158], g)
+	}
+}
+
+// launchLogitsF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:143, order f32_k.
+func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[159], g)
+	}
+}
+
+// launchLogitsVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:153, order int8_blocks.
+func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[160], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[161], g)
+	}
+}
+
+// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:168, order int8_blocks.
+func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[162], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[163], g)
+	}
+}
+
 // launchPackBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[164], g)
 	}
 }
 
@@ -1634,7 +1736,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[165], g)
 	}
 }
 
@@ -1642,7 +1744,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[166], g)
 	}
 }
 
@@ -1650,7 +1752,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[167], g)
 	}
 }
 
@@ -1659,11 +1761,11 @@ func (s *Set) launchAttentionSplitsBf16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[168], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -1672,11 +1774,11 @@ func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[170], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -1684,7 +1786,7 @@ func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
@@ -1692,7 +1794,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
@@ -1700,7 +1802,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[174], g)
 	}
 }
 
@@ -1708,7 +1810,7 @@ func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -1716,7 +1818,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -1724,7 +1826,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -1732,7 +1834,7 @@ func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[166], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[178], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteMany: kernels/lib/cpu/base.toml:129.
@@ -1740,10 +1842,10 @@ func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[179], g)
 	}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[168], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[180], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchSample: kernels/lib/cpu/base.toml:143.
@@ -1751,11 +1853,11 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[181], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
@@ -1763,7 +1865,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
@@ -1771,7 +1873,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -1779,7 +1881,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -1787,7 +1889,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -1795,7 +1897,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
