@@ -58,7 +58,10 @@ static inline void prepare_row(const float *in, activation *out, int cols) {
 // Rounds to nearest even; an odd last column is paired with zero.
 static inline void prepare_row(const float *in, activation *out, int cols) {
     int c = 0;
-    for (; c + 16 <= cols; c += 16) _mm256_storeu_si256((__m256i *)(out + c / 2), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(in + c)));
+    for (; c + 16 <= cols; c += 16) {
+        const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(in + c));
+        _mm256_storeu_si256((__m256i *)(out + c / 2), rounded);
+    }
     for (; c < cols; c += 2) {
         const __m128 pair = _mm_setr_ps(in[c], c + 1 < cols ? in[c + 1] : 0, 0, 0);
         const int bits = _mm_cvtsi128_si32((__m128i)_mm_cvtneps_pbh(pair));

@@ -54,7 +54,8 @@ INLINE i32x16 dot_bytes(i32x16 sum, i32x16 w, i32x16 x) {
 }
 // Nibble products pile up in pairs of 16 bits; the end adds the two of a lane.
 INLINE i32x16 dot_nibbles(i32x16 sum, i32x16 w, i32x16 x) {
-    return (i32x16){_mm256_add_epi16(sum.lo, _mm256_maddubs_epi16(w.lo, x.lo)), _mm256_add_epi16(sum.hi, _mm256_maddubs_epi16(w.hi, x.hi))};
+    const i32x16 pairs = {_mm256_maddubs_epi16(w.lo, x.lo), _mm256_maddubs_epi16(w.hi, x.hi)};
+    return (i32x16){_mm256_add_epi16(sum.lo, pairs.lo), _mm256_add_epi16(sum.hi, pairs.hi)};
 }
 INLINE i32x16 dot_nibbles_end(i32x16 sum) {
     const __m256i ones = _mm256_set1_epi16(1);

@@ -25,7 +25,7 @@ static inline void embedding(const atlas_Embedding *a, uint32_t x, uint32_t y, u
         for (int i = 0; i < kBlock; i++) {
             const int shift = i % 4 * 8 + (kScheme != ATLAS_SCHEME_Q8_0 && i >= 16 ? 4 : 0);
             const uint32_t code = word[i / 4 % kWords * kLanes] >> shift;
-            const int q = kScheme == ATLAS_SCHEME_Q8_0 ? (int8_t)code : kScheme == ATLAS_SCHEME_Q4_0 ? (int)(code & 15) - 8 : (int)(code & 15);
+            const int q = kScheme == ATLAS_SCHEME_Q8_0 ? (int8_t)code : (int)(code & 15) - (kScheme == ATLAS_SCHEME_Q4_0 ? 8 : 0);
             out[b * kBlock + i] = (d * q + m) * factor;
         }
     }

@@ -41,9 +41,16 @@ INLINE void multiply_panels(int p, int n, const panel *at, int cols, const activ
 }
 
 // out[i][r] = panel first+i of a stacked matrix times row[r], for one or two panels and at most kTileRows rows.
-static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix, int first, int panels, const activation *const *row, int n, products out) {
+static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix, int first, int panels,
+                                               const activation *const *row, int n, products out) {
     const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
-#define CASE(n) case n: panels == 1 ? multiply_panels(1, n, at, w->Cols, row, out) : multiply_panels(2, n, at, w->Cols, row, out); break
+#define CASE(n)                                             \
+    case n:                                                 \
+        if (panels == 1)                                    \
+            multiply_panels(1, n, at, w->Cols, row, out);   \
+        else                                                \
+            multiply_panels(2, n, at, w->Cols, row, out);   \
+        break
     switch (n) {
         CASE(1);
         CASE(2);
@@ -66,7 +73,8 @@ static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix
 }
 
 // out[r][i] = output first+i of a stacked matrix times row[r], for count outputs that may begin anywhere in a panel.
-static inline void multiply_span(const atlas_Weight *w, int matrix, int first, int count, const activation *const *row, int n, float (*out)[kSpan]) {
+static inline void multiply_span(const atlas_Weight *w, int matrix, int first, int count, const activation *const *row, int n,
+                                 float (*out)[kSpan]) {
     const int end = panels_of(first + count);
     for (int p = first / kLanes; p < end; p += 2) {
         products part;
@@ -75,7 +83,8 @@ static inline void multiply_span(const atlas_Weight *w, int matrix, int first, i
         for (int i = 0; i < panels; i++) {
             const int shift = (p + i) * kLanes - first;
             for (int r = 0; r < n; r++)
-                for (int lane = shift < 0 ? -shift : 0; lane < least(kLanes, count - shift); lane++) out[r][shift + lane] = part[i][r][lane];
+                for (int lane = shift < 0 ? -shift : 0; lane < least(kLanes, count - shift); lane++)
+                    out[r][shift + lane] = part[i][r][lane];
         }
     }
 }

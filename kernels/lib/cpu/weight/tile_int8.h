@@ -35,7 +35,7 @@ INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *co
                 const i32x16 x = codes_at(&row[r][b], half * kWords + w);
 #pragma GCC unroll 2
                 for (int i = 0; i < p; i++)
-                    sum[i][r] = kScheme == ATLAS_SCHEME_Q8_0 ? dot_bytes(sum[i][r], weights[i], x) : dot_nibbles(sum[i][r], weights[i], x);
+                    sum[i][r] = (kScheme == ATLAS_SCHEME_Q8_0 ? dot_bytes : dot_nibbles)(sum[i][r], weights[i], x);
             }
         }
     }
@@ -45,7 +45,8 @@ INLINE void tile(int p, int n, const panel *at, int cols, const activation *cons
     for (int b = 0; b < cols / 32; b++) {
         if (n == 1)  // one row waits for memory
             for (int i = 0; i < p; i++)
-                for (int line = 0; line < kPackedBlock; line += 64) _mm_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line, _MM_HINT_T0);
+                for (int line = 0; line < kPackedBlock; line += 64)
+                    _mm_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line, _MM_HINT_T0);
         i32x16 sum[2][kTileRows];
         if (n * p > 2) __asm__ volatile("" ::"r"(acc) : "memory");  // keeps acc in memory, so that sum has the registers
         tile_sums(p, n, at, b, row, sum);
@@ -60,8 +61,9 @@ INLINE void tile(int p, int n, const panel *at, int cols, const activation *cons
                 if (kScheme != ATLAS_SCHEME_Q8_0) total = dot_nibbles_end(total);
                 if (kScheme == ATLAS_SCHEME_Q4_0) total = i32x16_add(total, i32x16_set(-8 * row[r][b].sum));
                 acc[i][r] = f32x16_fma(f32x16_ints(total), f32x16_mul(d, scale), acc[i][r]);
-                if (kScheme == ATLAS_SCHEME_Q4_1)
-                    acc[i][r] = f32x16_fma(f32x16_halves(scales + kLanes), f32x16_mul(scale, f32x16_ints(i32x16_set(row[r][b].sum))), acc[i][r]);
+                if (kScheme != ATLAS_SCHEME_Q4_1) continue;
+                const f32x16 codes = f32x16_mul(scale, f32x16_ints(i32x16_set(row[r][b].sum)));
+                acc[i][r] = f32x16_fma(f32x16_halves(scales + kLanes), codes, acc[i][r]);
             }
         }
     }
