@@ -1,0 +1,106 @@
+#!/bin/sh
+# Measures atlasrt beside what it is compared with, in turns on the same machine, and prints a Markdown table.
+#
+# usage: tools/peers/compare.sh                         against llama.cpp, on SmolLM2-135M Q4_1
+#        tools/peers/compare.sh --dummy CONFIG [TYPE]   against the speed at which memory is read, on dummy weights
+#
+# TYPE is bf16 when not given (q8_0, q4_0 and q4_1 are others). THREADS=2 and ROUNDS=5 are what the environment may change,
+# PEERS=.cache/peers too. Needs `make build`, a C compiler and Python 3; for llama.cpp also `make testdata` and
+# tools/peers/llama.cpp.sh. Run it on a machine that does nothing else.
+set -eu
+
+PROMPT=512 DECODE=64
+threads=${THREADS:-2} rounds=${ROUNDS:-5}
+
+fail() {
+    echo "compare.sh: $*" >&2
+    exit 1
+}
+
+usage() {
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+
+config='' type=bf16
+case ${1:-} in
+'') ;;
+--dummy)
+    [ $# -eq 2 ] || [ $# -eq 3 ] || usage
+    [ -f "$2" ] || fail "there is no $2 (tools/peers/llama-1b.json is one)"
+    config=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+    type=${3:-bf16}
+    ;;
+*) usage ;;
+esac
+for n in "$threads" "$rounds"; do
+    case $n in
+    '' | *[!0-9]* | 0*) fail "THREADS and ROUNDS are numbers from 1, not \"$n\"" ;;
+    esac
+done
+
+cd "$(dirname "$0")/../.."
+peers=${PEERS:-.cache/peers}
+llama=$peers/llama.cpp/build/bin/llama-bench
+model=.cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+command -v python3 >/dev/null || fail "python3 is missing: install it (Debian: apt-get install python3)"
+command -v "${CC:-gcc}" >/dev/null || fail "${CC:-gcc} is missing: install a C compiler (Debian: apt-get install gcc), or set CC"
+[ -x bin/atlasrt ] || fail "there is no bin/atlasrt: run \`make build\`"
+if [ -z "$config" ]; then
+    [ -x "$llama" ] || fail "there is no $llama: run \`tools/peers/llama.cpp.sh $peers\`"
+    [ -f "$model" ] || fail "there is no $model: run \`make testdata\`"
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+"${CC:-gcc}" -O3 -march=native -pthread -o "$scratch/read" tools/peers/read.c || fail "tools/peers/read.c does not compile"
+[ "$rounds" -ge 5 ] || echo "compare.sh: fewer than 5 rounds show that it runs, not how fast" >&2
+
+# From one token, as llama-bench does, which generates from an empty context.
+common="--threads $threads --prompt $PROMPT --decode $DECODE --context 1 --concurrency 1 --repeat 1 --json"
+
+run_read() {
+    "$scratch/read" "$threads" >"$scratch/$1.read" 2>"$scratch/error"
+}
+
+run_llama() {
+    "$llama" -m "$model" -t "$threads" -p $PROMPT -n $DECODE -r 1 -o json >"$scratch/$1.llama" 2>"$scratch/error"
+}
+
+run_atlas() {
+    # shellcheck disable=SC2086 # the flags are words
+    if [ -n "$config" ]; then
+        bin/atlasrt bench --load-dummy "$config" --dummy-type "$type" $common >"$scratch/$1.atlas" 2>"$scratch/error"
+    else
+        bin/atlasrt bench --model smollm2 $common >"$scratch/$1.atlas" 2>"$scratch/error"
+    fi
+}
+
+{
+    date -u '+date: %Y-%m-%d %H:%M UTC'
+    awk -F' *\t*: ' '!($1 in cpu) { cpu[$1] = $2 }
+        END { printf "CPU: %s, family %s, model %s\n", cpu["model name"], cpu["cpu family"], cpu["model"] }' /proc/cpuinfo
+    echo "processors: $(nproc), threads used: $threads, load before: $(cut -d' ' -f1 /proc/loadavg)"
+    echo "atlasrt: $(git describe --always --dirty 2>/dev/null || echo unknown), bin/atlasrt of $(date -u -r bin/atlasrt '+%Y-%m-%d %H:%M UTC')"
+    if [ -n "$config" ]; then
+        echo "command: \`bin/atlasrt bench --load-dummy $(basename "$config") --dummy-type $type $common\`"
+    else
+        echo "command: \`bin/atlasrt bench --model smollm2 $common\`"
+        echo "command: \`llama-bench -m $(basename "$model") -t $threads -p $PROMPT -n $DECODE -r 1 -o json\`"
+    fi
+    echo "command: \`read $threads\` (1 GiB, best of 10 passes)"
+} >"$scratch/about"
+
+round=1
+while [ "$round" -le "$rounds" ]; do
+    order='read llama atlas' # the one that is second here is first in the next round
+    [ $((round % 2)) -eq 1 ] || order='read atlas llama'
+    for what in $order; do
+        [ "$what" != llama ] || [ -z "$config" ] || continue
+        echo "compare.sh: round $round of $rounds: $what" >&2
+        "run_$what" "$round" || fail "$what failed: $(tail -n 5 "$scratch/error")"
+    done
+    round=$((round + 1))
+done
+python3 tools/peers/report.py "$scratch" ${config:+"$config" "$type"}
