@@ -185,18 +185,23 @@ func TestLogProbs(t *testing.T) {
 
 func TestCompletions(t *testing.T) {
 	s := open(t)
-	got, err := s.client.Completions.New(s.ctx, openai.CompletionNewParams{
+	question := openai.CompletionNewParams{
 		Model: openai.CompletionNewParamsModel(s.model), Prompt: openai.CompletionNewParamsPromptUnion{OfArrayOfStrings: []string{"One, two,", "A, b,"}},
-		MaxTokens: openai.Int(4), Temperature: openai.Float(0), Echo: openai.Bool(true), Logprobs: openai.Int(1),
-	})
+		MaxTokens: openai.Int(4), Temperature: openai.Float(0), Echo: openai.Bool(true),
+	}
+	got, err := s.client.Completions.New(s.ctx, question)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(got.Choices) != 2 || !strings.HasPrefix(got.Choices[0].Text, "One, two,") || !strings.HasPrefix(got.Choices[1].Text, "A, b,") {
 		t.Fatalf("got %s", got.RawJSON())
 	}
+	question.Echo, question.Logprobs = openai.Bool(false), openai.Int(1)
+	if got, err = s.client.Completions.New(s.ctx, question); err != nil {
+		t.Fatal(err)
+	}
 	l := got.Choices[0].Logprobs
-	if n := len(l.Tokens); n == 0 || len(l.TokenLogprobs) != n || len(l.TopLogprobs) != n || len(l.TextOffset) != n {
+	if n := len(l.Tokens); n == 0 || len(l.TextOffset) != n || len(l.TokenLogprobs) != n || len(l.TopLogprobs) != n {
 		t.Errorf("log-probabilities %s", l.RawJSON())
 	}
 }

@@ -74,7 +74,7 @@ func TooMuch(limit, param, format string, values ...any) *Error {
 // ContextLength refuses a prompt that leaves no room for an answer. Clients match its code and the words "maximum context
 // length".
 func ContextLength(limit, tokens int) *Error {
-	return &Error{Status: 400, Type: TypeInvalid, Code: "context_length_exceeded", Param: "messages", Limit: LimitContext,
+	return &Error{Status: 400, Type: TypeInvalid, Code: "context_length_exceeded", Limit: LimitContext,
 		Message: fmt.Sprintf("This model's maximum context length is %d tokens, but the request has %d tokens and needs room for at least one more. Shorten it.", limit, tokens)}
 }
 

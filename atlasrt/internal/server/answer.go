@@ -25,6 +25,7 @@ type answer interface {
 type exchange struct {
 	api.Generation
 	prompts [][]int32
+	input   string // the field that prompts come from
 	answer  answer
 	before  func(j *job, prompt int) // called once per prompt, before its first chunk is written; may be nil
 	score   bool                     // what is generated is not shown
@@ -36,6 +37,9 @@ func (s *Server) serve(c *gin.Context, x *exchange) {
 	s.metrics.Admitted(x.Options.Choices, x.Options.MaxTokens)
 	j, err := s.start(c.Request.Context(), x.prompts, x.Options)
 	if err != nil {
+		if e := problem(err); e.Limit == api.LimitContext {
+			e.Param, err = x.input, e
+		}
 		s.end(c, err)
 		return
 	}

@@ -205,7 +205,7 @@ func TestContextLength(t *testing.T) {
 		}
 		if c.status == 400 {
 			d := object(t, got.body)
-			if at(d, "error", "code") != "context_length_exceeded" || !strings.Contains(got.body, fmt.Sprintf("maximum context length is %d tokens", maxContext)) ||
+			if at(d, "error", "code") != "context_length_exceeded" || at(d, "error", "param") != "messages" || !strings.Contains(got.body, fmt.Sprintf("maximum context length is %d tokens", maxContext)) ||
 				!strings.Contains(got.body, fmt.Sprint(c.length+2)) {
 				t.Errorf("%d characters: %s", c.length, got.body)
 			}

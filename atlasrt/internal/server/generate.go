@@ -32,7 +32,7 @@ func (s *Server) chat(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	s.serve(c, &exchange{Generation: r.Generation, prompts: [][]int32{prompt}, arrived: arrived,
+	s.serve(c, &exchange{Generation: r.Generation, prompts: [][]int32{prompt}, input: "messages", arrived: arrived,
 		answer: api.NewChatAnswer(head("chatcmpl-", &r.Generation, 1))})
 }
 
@@ -91,7 +91,7 @@ func (s *Server) text(c *gin.Context) {
 		return
 	}
 	a := api.NewTextAnswer(head("cmpl-", &r.Generation, len(r.Prompts)))
-	x := &exchange{Generation: r.Generation, answer: a, score: r.Score, arrived: arrived}
+	x := &exchange{Generation: r.Generation, input: "prompt", answer: a, score: r.Score, arrived: arrived}
 	for _, p := range r.Prompts {
 		tokens := p.Tokens
 		if tokens == nil {

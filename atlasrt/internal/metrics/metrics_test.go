@@ -1,0 +1,62 @@
+package metrics
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+)
+
+type source struct{ stats engine.Stats }
+
+func (s *source) Stats() engine.Stats  { return s.stats }
+func (s *source) Heartbeat() time.Time { return time.Now().Add(time.Hour) } // a clock that was set back
+
+func scrape(m *Metrics) string {
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+func TestScrape(t *testing.T) {
+	s := &source{engine.Stats{Running: 2, Waiting: 3, BlocksUsed: 1, BlocksFree: 3, BlocksTotal: 4, PromptTokens: 7, GeneratedTokens: 9, PrefixHits: 5, Preemptions: 6}}
+	m := New("tiny", s)
+	m.FirstToken(30 * time.Millisecond)
+	m.Finished(time.Second, 7, 9)
+	m.Choice(Stop)
+	m.Cancelled(ClientGone)
+	m.Rejected(QueueFull)
+	m.UnknownFields(2)
+	text := scrape(m)
+	cases := []string{
+		`vllm:num_requests_running{engine="0",model_name="tiny"} 2`,
+		`vllm:num_requests_waiting{engine="0",model_name="tiny"} 3`,
+		`vllm:kv_cache_usage_perc{engine="0",model_name="tiny"} 0.25`,
+		`vllm:prompt_tokens_total{engine="0",model_name="tiny"} 7`,
+		`vllm:generation_tokens_total{engine="0",model_name="tiny"} 9`,
+		`vllm:prefix_cache_hits_total{engine="0",model_name="tiny"} 5`,
+		`vllm:num_preemptions_total{engine="0",model_name="tiny"} 6`,
+		`vllm:time_to_first_token_seconds_bucket{engine="0",model_name="tiny",le="0.04"} 1`,
+		`vllm:e2e_request_latency_seconds_count{engine="0",model_name="tiny"} 1`,
+		`vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"} 1`,
+		`vllm:request_success_total{engine="0",finished_reason="abort",model_name="tiny"} 0`,
+		`atlasrt_cancelled_total{cause="client_gone",engine="0",model_name="tiny"} 1`,
+		`atlasrt_rejected_total{cause="queue_full",engine="0",model_name="tiny"} 1`,
+		`atlasrt_unknown_fields_total{engine="0",model_name="tiny"} 2`,
+		`atlasrt_heartbeat_age_seconds{engine="0",model_name="tiny"} 0`,
+	}
+	for _, want := range cases {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("the scrape lacks %s", want)
+		}
+	}
+}
+
+// An engine without a cache has no share of it in use.
+func TestNoBlocks(t *testing.T) {
+	if text := scrape(New("tiny", &source{})); !strings.Contains(text, "vllm:kv_cache_usage_perc{engine=\"0\",model_name=\"tiny\"} 0\n") {
+		t.Error("the usage of no blocks is not 0")
+	}
+}
