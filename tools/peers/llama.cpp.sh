@@ -25,7 +25,8 @@ need() { # program, how to get it
 fetch() { # to $1: the sdist's file, checked
     python3 -m pip --version >/dev/null 2>&1 || fail "python3 has no pip: install it (Debian: apt-get install python3-pip)"
     echo "llama.cpp.sh: fetching llama-cpp-python $VERSION (77 MB) with pip"
-    python3 -m pip install --quiet --only-binary=:all: --target "$scratch/backend" "$BACKEND" || fail "pip could not install $BACKEND; its reason is above"
+    python3 -m pip install --quiet --only-binary=:all: --target "$scratch/backend" "$BACKEND" ||
+        fail "pip could not install $BACKEND; its reason is above"
     # pip checks the hash before it runs anything of the sdist. Its temporary copy goes to where there is room.
     echo "llama-cpp-python==$VERSION --hash=sha256:$SHA256" >"$scratch/requirements.txt"
     mkdir "$scratch/tmp"
