@@ -5,12 +5,13 @@ TAGS     = -tags nomsgpack
 DEFAULT  = .cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LINT     = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME = 60s
+RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
 .PHONY: build check test testdata fuzz lint fmt gen bench serve clean
 
 build: bin/atlasc ## compile the kernels of every target, then both programs
 	bin/atlasc build
-	go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
+	$(RUNTIME)
 
 bin/atlasc: FORCE
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 from https://go.dev/dl"; exit 3; }
@@ -50,7 +51,9 @@ bench: build $(DEFAULT)
 $(DEFAULT):
 	python3 tools/testdata/smollm2.py .cache
 
-serve: build $(DEFAULT) ## SmolLM2 on http://127.0.0.1:8000
+serve: bin/atlasc $(DEFAULT) ## SmolLM2 on http://127.0.0.1:8000, with kernels for this processor alone
+	bin/atlasc build --native
+	$(RUNTIME)
 	bin/atlasrt serve --model smollm2
 
 clean:

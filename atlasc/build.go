@@ -24,6 +24,7 @@ type buildCommand struct {
 	HW        string `name:"hw" help:"Read, generate and compile only hardware that matches (shell pattern)." default:"*" placeholder:"GLOB"`
 	Model     string `help:"Compile only for hardware with a manifest of such a model." default:"*" placeholder:"GLOB"`
 	Quant     string `help:"Compile only for hardware with a manifest of such a quantisation." default:"*" placeholder:"GLOB"`
+	Native    bool   `help:"Compile only what runs best on this processor."`
 	NoCompile bool   `help:"Generate code only."`
 }
 
@@ -76,6 +77,9 @@ func (c *buildCommand) choose(p *project) ([]*emit.Package, error) {
 	}
 	if len(chosen) == 0 {
 		return nil, usageError{fmt.Errorf("no target matches --hw %s --model %s --quant %s (atlasc list shows them)", c.HW, c.Model, c.Quant)}
+	}
+	if c.Native {
+		return native(chosen, readCPUInfo())
 	}
 	return chosen, nil
 }

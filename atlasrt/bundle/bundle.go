@@ -25,8 +25,7 @@ type Bundle struct {
 	Needs       []string // processor features without which no kernel runs
 	Features    []string // processor features that some branches ask for
 	Kernels     []string // entry points, in the order that New takes them
-	Contract    string   // hash of package op's structs when the stubs were written
-	Sources     string   // hash of everything the image is compiled from
+	Contract    string   // hash of structs, stubs and entry points: an image carries the one it was built for
 	Files       fs.FS    // holds blob/image.zst, once built
 	// New makes the set. has tells whether a feature or option ("exact") is on.
 	New func(kernels []op.Kernel, has func(feature string) bool) Set

@@ -24,7 +24,6 @@ func Bundle() *bundle.Bundle {
 		Features:    []string{},
 		Kernels:     Kernels[:],
 		Contract:    "2b8accf11e7715ffadb9c4a822a45188",
-		Sources:     "e275d26a96d58ca2160d399e9b749b19",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -24,7 +24,6 @@ func Bundle() *bundle.Bundle {
 		Features:    []string{"avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
 		Contract:    "c5cd664a80a28684869dbca76198222a",
-		Sources:     "ed007519275302c5fd0341128624f2db",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

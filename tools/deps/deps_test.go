@@ -42,6 +42,7 @@ var rules = map[string]string{
 	"atlasrt/internal/instance":   "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal",
 	"atlasrt":                     "atlasrt generated targets",
 	"tools":                       "",
+	"conformance":                 "",
 }
 
 // pure packages are functions of values: no device, no unsafe, no clock, no file.

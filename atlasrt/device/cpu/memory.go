@@ -25,6 +25,10 @@ func mapMemory(bytes int64) ([]byte, error) {
 }
 
 // memory is the one place where a Ptr becomes a Go slice.
+//
+// Not inlined: go1.26's compiler fails on callers that copy a constant number of bytes.
+//
+//go:noinline
 func memory(p op.Ptr, n int) []byte {
 	if n == 0 {
 		return nil

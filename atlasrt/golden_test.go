@@ -1,0 +1,277 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/internal/testdata"
+)
+
+// eachHardware runs a test on the compiled kernels of all hardware that this machine can run.
+func eachHardware(t *testing.T, exact bool, test func(t *testing.T, target *instance.Target)) {
+	t.Helper()
+	for _, b := range bundles() {
+		t.Run(b.Hardware, func(t *testing.T) {
+			h := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Threads: 2, Exact: exact}
+			if !h.Runs() {
+				t.Skipf("this processor cannot run %s", b.Hardware)
+			}
+			target, err := h.Open()
+			if err != nil && os.Getenv("CI") != "true" {
+				t.Skipf("%v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Device.Close()
+			test(t, target)
+		})
+	}
+}
+
+// place loads a checkpoint on a target.
+func place(t *testing.T, target *instance.Target, path string, exact bool) *instance.Loaded {
+	t.Helper()
+	c, err := weights.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := instance.Sizes{MaxContext: 512, MaxSequences: 8, MaxBatchTokens: 128, KVType: op.BF16}
+	if exact {
+		sizes.KVType = op.F32
+	}
+	p, err := instance.Prepare(target, c, sizes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := p.Load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func direct(t *testing.T, m *instance.Loaded) *engine.Direct {
+	t.Helper()
+	d, err := m.Direct(512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// readWords reads a tensor of 32-bit elements.
+func readWords[T int32 | float32](t *testing.T, f *safetensors.File, name string, from func(uint32) T) []T {
+	t.Helper()
+	tensor, ok := f.Tensor(name)
+	if !ok {
+		t.Fatalf("%s has no %s", f.Path(), name)
+	}
+	v := make([]T, len(tensor.Data)/4)
+	for i := range v {
+		v[i] = from(binary.LittleEndian.Uint32(tensor.Data[4*i:]))
+	}
+	return v
+}
+
+func asInt(u uint32) int32 { return int32(u) }
+
+type golden struct {
+	tokens, greedy []int32
+	logits         []float32
+}
+
+func readGolden(t *testing.T, path string) golden {
+	t.Helper()
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return golden{readWords(t, f, "tokens", asInt), readWords(t, f, "greedy", asInt), readWords(t, f, "logits", math.Float32frombits)}
+}
+
+// worst is the largest difference between two rows of logits.
+func worst(got, want []float32) (most float64) {
+	for i := range want {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= most) {
+			most = d
+		}
+	}
+	return most
+}
+
+// relative is the L2 norm of a row's difference by the row's own.
+func relative(got, want []float32) float64 {
+	difference, norm := 0.0, 0.0
+	for i := range want {
+		d := float64(got[i] - want[i])
+		difference += d * d
+		norm += float64(want[i]) * float64(want[i])
+	}
+	return math.Sqrt(difference / norm)
+}
+
+func TestExactKernelsAgreeWithTransformers(t *testing.T) {
+	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+		t.Run(name, func(t *testing.T) {
+			folder := testdata.Shared(t, "golden/"+name)
+			want := readGolden(t, folder+"/golden.safetensors")
+			eachHardware(t, true, func(t *testing.T, target *instance.Target) {
+				d := direct(t, place(t, target, folder, true))
+				logits, err := d.Logits(want.tokens, 0, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				difference := worst(logits, want.logits)
+				t.Logf("max |Δlogit| %.1e over %d positions", difference, len(want.tokens))
+				if !(difference <= 2e-3) {
+					t.Errorf("max |Δlogit| is %v, want at most 2e-3", difference)
+				}
+				greedy, err := d.Greedy(want.tokens, len(want.greedy))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(greedy, want.greedy) {
+					t.Errorf("greedy continuation\n got %v\nwant %v", greedy, want.greedy)
+				}
+			})
+		})
+	}
+}
+
+// Fast kernels round activations; experts that nearly tie may then change places, which no tolerance covers.
+func TestDefaultKernelsStayClose(t *testing.T) {
+	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+		t.Run(name, func(t *testing.T) {
+			folder := testdata.Shared(t, "golden/"+name)
+			want := readGolden(t, folder+"/golden.safetensors")
+			eachHardware(t, false, func(t *testing.T, target *instance.Target) {
+				tied := expertTies(t, target.Bundle.Hardware, folder, want.tokens)
+				m := place(t, target, folder, false)
+				logits, err := direct(t, m).Logits(want.tokens, 0, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				vocab, most := int(m.Layout.Vocab), 0.0
+				for i := range want.tokens {
+					if tied[i] {
+						continue
+					}
+					row := relative(logits[i*vocab:(i+1)*vocab], want.logits[i*vocab:(i+1)*vocab])
+					most = max(most, row)
+					if !(row <= 1e-2) {
+						t.Errorf("position %d: relative L2 difference is %.2e, want at most 1e-2", i, row)
+					}
+				}
+				excluded := 0
+				for _, tie := range tied {
+					if tie {
+						excluded++
+					}
+				}
+				t.Logf("largest relative L2 difference %.1e over %d positions, %d more excluded because experts tie", most, len(tied)-excluded, excluded)
+			})
+		})
+	}
+}
+
+type answered struct {
+	Prompt  []int32   `json:"prompt_ids"`
+	Greedy  []int32   `json:"greedy_ids"`
+	Margins []float64 `json:"margins"`
+}
+
+// smollm2Golden is what transformers answers in six conversations, and its logits after each prompt.
+func smollm2Golden(t *testing.T) (all []answered, last [][]float32) {
+	t.Helper()
+	data, err := os.ReadFile(testdata.Shared(t, "golden/smollm2/golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	f, err := safetensors.Open(testdata.Shared(t, "golden/smollm2/golden.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		last = append(last, readWords(t, f, strconv.Itoa(i)+".logits_last", math.Float32frombits))
+	}
+	return all, last
+}
+
+func TestExactSmolLM2WritesWhatTransformersWrites(t *testing.T) {
+	path := testdata.Cache(t, smollm2)
+	all, last := smollm2Golden(t)
+	eachHardware(t, true, func(t *testing.T, target *instance.Target) {
+		d := direct(t, place(t, target, path, true))
+		for i, c := range all {
+			logits, err := d.Logits(c.Prompt, 0, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			difference := worst(logits, last[i])
+			t.Logf("conversation %d: max |Δlogit| %.1e", i, difference)
+			if !(difference <= 2e-3) {
+				t.Errorf("conversation %d: max |Δlogit| is %v, want at most 2e-3", i, difference)
+			}
+			greedy, err := d.Greedy(c.Prompt, len(c.Greedy))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for step := range c.Greedy {
+				if c.Margins[step] < 0.01 {
+					break // from a tie on, either text is right
+				}
+				if greedy[step] != c.Greedy[step] {
+					t.Errorf("conversation %d, step %d: got token %d, want %d", i, step, greedy[step], c.Greedy[step])
+					break
+				}
+			}
+		}
+	})
+}
+
+func TestDefaultSmolLM2ChoosesWhatTransformersChooses(t *testing.T) {
+	path := testdata.Cache(t, smollm2)
+	all, last := smollm2Golden(t)
+	eachHardware(t, false, func(t *testing.T, target *instance.Target) {
+		m := place(t, target, path, false)
+		d, vocab := direct(t, m), int(m.Layout.Vocab)
+		compared, agreed := 0, 0
+		for i, c := range all {
+			logits, err := d.Logits(append(slices.Clone(c.Prompt), c.Greedy[:len(c.Greedy)-1]...), 0, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits = logits[(len(c.Prompt)-1)*vocab:]
+			if difference := worst(logits[:vocab], last[i]); !(difference <= 2) {
+				t.Errorf("conversation %d: max |Δlogit| is %v, want at most 2", i, difference)
+			}
+			for step, want := range c.Greedy {
+				row := logits[step*vocab : (step+1)*vocab]
+				if c.Margins[step] < 0.5 {
+					continue
+				}
+				compared++
+				if got := int32(slices.Index(row, slices.Max(row))); got == want {
+					agreed++
+				} else {
+					t.Errorf("conversation %d, step %d (margin %.2f): got token %d, want %d", i, step, c.Margins[step], got, want)
+				}
+			}
+		}
+		t.Logf("%d of %d steps with a margin of at least 0.5 agree", agreed, compared)
+	})
+}

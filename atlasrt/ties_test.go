@@ -1,0 +1,63 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// routeWatch remembers for each row how close the first expert not chosen came to the last one chosen.
+type routeWatch struct {
+	bundle.Set
+	margins []float64 // of probabilities, the least over all layers, by row
+}
+
+func (w *routeWatch) Route(q op.Stream, a op.Route) {
+	w.Set.Route(q, a)
+	stream, ok := q.(device.Stream)
+	if !ok {
+		return // a step that is only measured
+	}
+	logits := make([]float32, a.Rows*a.Experts)
+	stream.Read(unsafe.Slice((*byte)(unsafe.Pointer(&logits[0])), 4*len(logits)), a.Logits)
+	for r := range int(a.Rows) {
+		row := logits[r*int(a.Experts) : (r+1)*int(a.Experts)]
+		sum := 0.0
+		for _, v := range row {
+			sum += math.Exp(float64(v))
+		}
+		slices.Sort(row)
+		last := len(row) - int(a.TopK)
+		margin := (math.Exp(float64(row[last])) - math.Exp(float64(row[last-1]))) / sum
+		w.margins[r] = min(w.margins[r], margin)
+	}
+}
+
+// expertTies tells at which positions two experts tie within 1e-2 in some layer.
+func expertTies(t *testing.T, hardware, folder string, tokens []int32) []bool {
+	t.Helper()
+	target, err := instance.Hardware{Bundles: bundles(), Name: hardware, Threads: 2, Exact: true}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Device.Close()
+	watch := &routeWatch{Set: target.Set, margins: make([]float64, len(tokens))}
+	for i := range watch.margins {
+		watch.margins[i] = 1
+	}
+	target.Set = watch
+	if _, err := direct(t, place(t, target, folder, true)).Logits(tokens, 0, true); err != nil {
+		t.Fatal(err)
+	}
+	tied := make([]bool, len(tokens))
+	for i, margin := range watch.margins {
+		tied[i] = margin < 1e-2
+	}
+	return tied
+}
