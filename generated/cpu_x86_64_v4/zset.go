@@ -691,7 +691,7 @@ func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownDotBf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:232, order bf16_pairs.
 func (s *Set) launchExpertDownDotBf16Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols) + 1) / 2) * 4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols) + 1) / 2) * 8)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[9], g)
@@ -704,7 +704,7 @@ func (s *Set) launchExpertDownDotBf16Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:248, order bf16_pairs.
 func (s *Set) launchExpertDownDotBf16(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+1)/2)*4 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+1)/2)*8 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[11], g)
@@ -1001,7 +1001,7 @@ func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpDotBf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:157, order bf16_pairs.
 func (s *Set) launchExpertUpDotBf16Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 4)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[58], g)
@@ -1014,7 +1014,7 @@ func (s *Set) launchExpertUpDotBf16Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:173, order bf16_pairs.
 func (s *Set) launchExpertUpDotBf16(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 4)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[60], g)
@@ -1271,7 +1271,7 @@ func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 
 // launchLinearDotBf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:53, order bf16_pairs.
 func (s *Set) launchLinearDotBf16Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 4)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[97], g)
@@ -1284,7 +1284,7 @@ func (s *Set) launchLinearDotBf16Few(q op.Stream, a op.Linear) {
 
 // launchLinearDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:69, order bf16_pairs.
 func (s *Set) launchLinearDotBf16(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 4)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[99], g)
@@ -1603,7 +1603,7 @@ func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 
 // launchLogitsDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:113, order bf16_pairs.
 func (s *Set) launchLogitsDotBf16(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 4)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[146], g)

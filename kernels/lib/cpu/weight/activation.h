@@ -1,4 +1,4 @@
-// The form in which rows meet the weights: kForm 0 f32 as they are, 1 int8 in blocks of 32, 2 bf16.
+// The form in which rows meet the weights: kForm 0 f32 as they are, 1 int8 in blocks of 32, 2 sums of two bf16.
 //
 // A row's prepared form depends on the row alone. An int8 block is code·scale with scale = largest/127; a block that
 // holds an infinity or NaN gets such a scale and so gives such an output.
@@ -18,8 +18,11 @@ static_assert(sizeof(activation) == 40, "manifests size the scratch by it");
 static_assert(kScheme != ATLAS_SCHEME_BF16, "int8 needs blocks of 32");
 enum { kGroup = 32 };
 #else
-typedef struct { uint16_t even, odd; } activation;
-static_assert(sizeof(activation) == 4, "manifests size the scratch by it");
+typedef struct {
+    uint16_t even, odd;          // two columns, rounded
+    uint16_t even_rest, odd_rest;  // what the rounding left, rounded
+} activation;
+static_assert(sizeof(activation) == 8, "manifests size the scratch by it");
 enum { kGroup = 2 };
 #endif
 
@@ -55,17 +58,19 @@ static inline void prepare_row(const float *in, activation *out, int cols) {
     }
 }
 #elif kForm == 2
-// Rounds to nearest even; an odd last column is paired with zero.
+// One bf16 has eight bits, which small models notice; with a second one for the rest there are sixteen. An odd last
+// column is paired with zero.
 static inline void prepare_row(const float *in, activation *out, int cols) {
-    int c = 0;
-    for (; c + 16 <= cols; c += 16) {
-        const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(in + c));
-        _mm256_storeu_si256((__m256i *)(out + c / 2), rounded);
-    }
-    for (; c < cols; c += 2) {
-        const __m128 pair = _mm_setr_ps(in[c], c + 1 < cols ? in[c + 1] : 0, 0, 0);
-        const int bits = _mm_cvtsi128_si32((__m128i)_mm_cvtneps_pbh(pair));
-        memcpy(out + c / 2, &bits, sizeof bits);
+    for (int c = 0; c < cols; c += 16, out += 8) {
+        const __mmask16 there = cols - c < 16 ? (1 << (cols - c)) - 1 : 0xffff;
+        const __m512 x = _mm512_maskz_loadu_ps(there, in + c);
+        const __m256i top = (__m256i)_mm512_cvtneps_pbh(x);
+        const __m512 rounded = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(top), 16));
+        const __m256i rest = (__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps(x, rounded));
+        // Pairs of both, in turn: a 32-bit lane is a pair.
+        const __m512i order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        const __m512i pairs = _mm512_permutex2var_epi32(_mm512_castsi256_si512(top), order, _mm512_castsi256_si512(rest));
+        _mm512_mask_storeu_epi64(out, cols - c < 16 ? (1 << (cols - c + 1) / 2) - 1 : 0xff, pairs);
     }
 }
 #endif

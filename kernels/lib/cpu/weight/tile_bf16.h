@@ -1,6 +1,7 @@
 // A tile of bf16 dot products: n rows by p panels of 16 outputs, two columns an instruction.
 //
-// An output is one chain of vdpbf16ps over the pairs of columns in order, whatever n and p are.
+// An output is one chain of vdpbf16ps over the pairs of columns in order, first the rounded pair and then its rest,
+// whatever n and p are.
 #pragma once
 #include "activation.h"
 
@@ -14,10 +15,12 @@ INLINE void tile(int p, int n, const panel *at, int cols, const activation *cons
         for (int i = 0; i < p; i++) word[i] = i32x16_load(words_at(&at[i], b, 0));
 #pragma GCC unroll 8
         for (int r = 0; r < n; r++) {
-            int32_t pair;
-            memcpy(&pair, &row[r][b], sizeof pair);
+            int32_t pair[2];
+            memcpy(pair, &row[r][b], sizeof pair);
 #pragma GCC unroll 2
-            for (int i = 0; i < p; i++) acc[i][r] = _mm512_dpbf16_ps(acc[i][r], (__m512bh)word[i], (__m512bh)i32x16_set(pair));
+            for (int i = 0; i < p; i++) acc[i][r] = _mm512_dpbf16_ps(acc[i][r], (__m512bh)word[i], (__m512bh)i32x16_set(pair[0]));
+#pragma GCC unroll 2
+            for (int i = 0; i < p; i++) acc[i][r] = _mm512_dpbf16_ps(acc[i][r], (__m512bh)word[i], (__m512bh)i32x16_set(pair[1]));
         }
     }
 }
