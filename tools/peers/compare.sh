@@ -60,6 +60,13 @@ trap 'exit 130' INT TERM
 # From one token, as llama-bench does, which generates from an empty context.
 common="--threads $threads --prompt $PROMPT --decode $DECODE --context 1 --concurrency 1 --repeat 1 --json"
 
+# Percent of the processors that others use. Two threads that wait for each other lose most of their speed to one of those.
+others() {
+    { grep '^cpu ' /proc/stat && sleep 2 && grep '^cpu ' /proc/stat; } | awk '
+        { idle = $5 + $6 - idle; all = $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9 - all }
+        END { printf "%d\n", 100 * (1 - idle / all) + 0.5 }'
+}
+
 run_read() {
     "$scratch/read" "$threads" >"$scratch/$1.read" 2>"$scratch/error"
 }
@@ -81,7 +88,7 @@ run_atlas() {
     date -u '+date: %Y-%m-%d %H:%M UTC'
     awk -F' *\t*: ' '!($1 in cpu) { cpu[$1] = $2 }
         END { printf "CPU: %s, family %s, model %s\n", cpu["model name"], cpu["cpu family"], cpu["model"] }' /proc/cpuinfo
-    echo "processors: $(nproc), threads used: $threads, load before: $(cut -d' ' -f1 /proc/loadavg)"
+    echo "processors: $(nproc), threads used: $threads"
     echo "atlasrt: $(git describe --always --dirty 2>/dev/null || echo unknown), bin/atlasrt of $(date -u -r bin/atlasrt '+%Y-%m-%d %H:%M UTC')"
     if [ -n "$config" ]; then
         echo "command: \`bin/atlasrt bench --load-dummy $(basename "$config") --dummy-type $type $common\`"
@@ -94,6 +101,9 @@ run_atlas() {
 
 round=1
 while [ "$round" -le "$rounds" ]; do
+    busy=$(others)
+    echo "$busy" >>"$scratch/busy"
+    [ "$busy" -le 5 ] || echo "compare.sh: others use $busy % of the processors: the figures are not worth much" >&2
     order='read llama atlas' # the one that is second here is first in the next round
     [ $((round % 2)) -eq 1 ] || order='read atlas llama'
     for what in $order; do
@@ -103,4 +113,5 @@ while [ "$round" -le "$rounds" ]; do
     done
     round=$((round + 1))
 done
+echo "used by others before the rounds, % of the processors: $(paste -sd' ' "$scratch/busy")" >>"$scratch/about"
 python3 tools/peers/report.py "$scratch" ${config:+"$config" "$type"}
