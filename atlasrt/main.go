@@ -33,13 +33,7 @@ type commands struct {
 
 func main() {
 	var c commands
-	parser, err := kong.New(&c,
-		kong.Name("atlasrt"),
-		kong.Description("Serves language models with kernels compiled ahead of time."),
-		kong.DefaultEnvars("ATLASRT"),
-		kong.Configuration(configFile),
-		kong.Vars{"hub": hub.DefaultEndpoint},
-	)
+	parser, err := kong.New(&c, options()...)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
@@ -55,5 +49,16 @@ func main() {
 	if err := context.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "atlasrt:", err)
 		os.Exit(1)
+	}
+}
+
+// options are how the command line is read: flag, then environment, then file, then default.
+func options() []kong.Option {
+	return []kong.Option{
+		kong.Name("atlasrt"),
+		kong.Description("Serves language models with kernels compiled ahead of time."),
+		kong.DefaultEnvars("ATLASRT"),
+		kong.Configuration(configFile),
+		kong.Vars{"hub": hub.DefaultEndpoint},
 	}
 }

@@ -124,7 +124,7 @@ func parseBytes(text string) (int64, error) {
 		}
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || n <= 0 || n*float64(unit) > 1<<62 {
+	if err != nil || !(n > 0 && n*float64(unit) < 1<<62) {
 		return 0, fmt.Errorf("--memory %q is no size (write it as 8GiB, 512MiB or a number of bytes)", text)
 	}
 	return int64(n * float64(unit)), nil

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// parse parses a command line as main does.
+func parse(t *testing.T, args ...string) (*commands, *kong.Context, error) {
+	t.Helper()
+	c := &commands{}
+	parser, err := kong.New(c, options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	context, err := parser.Parse(args)
+	return c, context, err
+}
+
+func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "atlas.toml")
+	if err := os.WriteFile(file, []byte("threads = 3\n[serve]\nport = 9001\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name        string
+		environment string
+		args        []string
+		port        int
+		from        string
+	}{
+		{"default", "", []string{"serve"}, 8000, "default"},
+		{"file", "", []string{"serve", "--config", file}, 9001, "file"},
+		{"environment", "9002", []string{"serve", "--config", file}, 9002, "environment"},
+		{"flag", "9002", []string{"serve", "--config", file, "--port", "9003"}, 9003, "flag"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.environment != "" {
+				t.Setenv("ATLASRT_PORT", c.environment)
+			}
+			got, context, err := parse(t, c.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Serve.Port != c.port {
+				t.Errorf("port is %d, want %d", got.Serve.Port, c.port)
+			}
+			var printed bytes.Buffer
+			printConfig(&printed, context)
+			for line := range strings.Lines(printed.String()) {
+				if strings.Contains(line, " port ") && !strings.Contains(line, c.from) {
+					t.Errorf("printed %q, want it from %s", line, c.from)
+				}
+			}
+		})
+	}
+}
+
+func TestConfigurationFileIsStrict(t *testing.T) {
+	cases := []struct{ text, want string }{
+		{"prot = 1\n", "prot"},
+		{"[serve]\nhots = 1\n", "serve.hots"},
+		{"[sreve]\nport = 1\n", "sreve"},
+		{"port = [\n", "configuration file"},
+	}
+	for _, c := range cases {
+		file := filepath.Join(t.TempDir(), "atlas.toml")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := parse(t, "serve", "--config", file); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want an error with %q", c.text, err, c.want)
+		}
+	}
+}
+
+func TestKeysAreNotPrinted(t *testing.T) {
+	_, context, err := parse(t, "serve", "--api-key", "very-secret-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	printConfig(&printed, context)
+	if strings.Contains(printed.String(), "secret") {
+		t.Errorf("the key was printed:\n%s", &printed)
+	}
+}
+
+func TestParseBytes(t *testing.T) {
+	cases := []struct {
+		text string
+		want int64 // -1: an error
+	}{{"", 0}, {"8GiB", 8 << 30}, {"1.5 MiB", 3 << 19}, {"4096", 4096}, {"-1GiB", -1}, {"many", -1}, {"9999999999TiB", -1}, {"NaN", -1}}
+	for _, c := range cases {
+		got, err := parseBytes(c.text)
+		if (err != nil) != (c.want < 0) || err == nil && got != c.want {
+			t.Errorf("%q: got %d, %v, want %d", c.text, got, err, c.want)
+		}
+	}
+}
