@@ -48,9 +48,9 @@ func Plan(n Need) (Memory, error) {
 // check reports sizes that no memory could serve.
 func (n Need) check() error {
 	switch n.KVType {
-	case op.F32, op.BF16, op.F16, op.F8E4M3:
+	case op.F32, op.BF16:
 	default:
-		return fmt.Errorf("keys and values cannot be kept as %s (set --kv-type to f32, bf16, f16 or f8_e4m3)", n.KVType)
+		return fmt.Errorf("keys and values cannot be kept as %s (set --kv-type to f32 or bf16)", n.KVType)
 	}
 	const most = 1 << 24 // keeps every product below far from the ends of an int64
 	sizes := []struct {
@@ -124,11 +124,8 @@ func (n Need) doesNotFit() error {
 	if size := sort.Search(n.MaxSequences, func(less int) bool { return fits(func(c *Need) { c.MaxSequences -= less }) }); size < n.MaxSequences {
 		ways = append(ways, fmt.Sprintf("--max-sequences %d", n.MaxSequences-size))
 	}
-	for _, t := range []op.DType{op.BF16, op.F8E4M3} {
-		if t.Bytes() < n.KVType.Bytes() && fits(func(c *Need) { c.KVType = t }) {
-			ways = append(ways, "--kv-type "+t.String())
-			break
-		}
+	if op.BF16.Bytes() < n.KVType.Bytes() && fits(func(c *Need) { c.KVType = op.BF16 }) {
+		ways = append(ways, "--kv-type bf16")
 	}
 	least := n.least()
 	ways = append(ways, fmt.Sprintf("--memory %dMiB", (least+1<<20-1)>>20))
