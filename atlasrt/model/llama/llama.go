@@ -3,9 +3,6 @@
 package llama
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/model/nn"
 )
@@ -14,16 +11,7 @@ import (
 type Config struct{ nn.Config }
 
 // ReadConfig reads and checks a config.json.
-func ReadConfig(data []byte) (*Config, error) {
-	c := &Config{}
-	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
-	}
-	if err := c.Complete(); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
-	}
-	return c, nil
-}
+func ReadConfig(data []byte) (*Config, error) { return nn.Read(data, &Config{}) }
 
 // New loads a model.
 func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {

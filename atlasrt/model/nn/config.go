@@ -3,6 +3,7 @@
 package nn
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -27,6 +28,18 @@ type Config struct {
 	UseSlidingWindow *bool   `json:"use_sliding_window"`
 	MaxWindowLayers  int32   `json:"max_window_layers"`
 	Rotary
+}
+
+// Read decodes a config.json into a family's config, which may hold defaults, and checks it.
+func Read[C interface{ Complete() error }](data []byte, config C) (C, error) {
+	err := json.Unmarshal(data, config)
+	if err == nil {
+		err = config.Complete()
+	}
+	if err != nil {
+		err = fmt.Errorf("config.json: %w", err)
+	}
+	return config, err
 }
 
 // Complete fills what a config may leave out and checks every number that sizes depend on.

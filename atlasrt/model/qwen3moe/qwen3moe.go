@@ -3,7 +3,6 @@
 package qwen3moe
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,11 +24,10 @@ type Config struct {
 }
 
 // ReadConfig reads and checks a config.json.
-func ReadConfig(data []byte) (*Config, error) {
-	c := &Config{SparseStep: 1}
-	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
-	}
+func ReadConfig(data []byte) (*Config, error) { return nn.Read(data, &Config{SparseStep: 1}) }
+
+// Complete fills what a config may leave out and checks it.
+func (c *Config) Complete() error {
 	if c.Experts == 0 {
 		c.Experts = c.LocalExperts
 	}
@@ -49,10 +47,7 @@ func ReadConfig(data []byte) (*Config, error) {
 	if c.SparseStep < 1 {
 		errs = append(errs, fmt.Errorf("decoder_sparse_step is %d (it must be at least 1)", c.SparseStep))
 	}
-	if err := errors.Join(append(errs, c.Complete())...); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
-	}
-	return c, nil
+	return errors.Join(append(errs, c.Config.Complete())...)
 }
 
 // sparse tells which layers have experts.
