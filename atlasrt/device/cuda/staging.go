@@ -1,0 +1,101 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Sizes of a stream's staging memory: big enough that a copy of weights runs at the bus's speed while the next chunk is
+// filled.
+const (
+	stagingChunks = 4
+	chunkBytes    = 4 << 20
+	stagingAlign  = 64
+)
+
+// staging is pinned host memory that copies of one stream pass through. Chunks are filled in turn; one is filled again
+// when its event tells that the copies from it are done.
+type staging struct {
+	memory []byte
+	events [stagingChunks]uintptr
+	chunk  int
+	used   int // bytes of the chunk
+}
+
+// makeStaging takes s's staging memory.
+func (s *Stream) makeStaging() error {
+	var address *byte
+	if r := s.device.call(cuMemHostAlloc, uintptr(unsafe.Pointer(&address)), stagingChunks*chunkBytes, 0); r != 0 {
+		return s.driver.failure(r, "take %d bytes of pinned memory", stagingChunks*chunkBytes)
+	}
+	s.staging.memory = unsafe.Slice(address, stagingChunks*chunkBytes)
+	for i := range s.staging.events {
+		const withoutTiming = 2
+		if r := s.device.call(cuEventCreate, uintptr(unsafe.Pointer(&s.staging.events[i])), withoutTiming); r != 0 {
+			return s.driver.failure(r, "make an event")
+		}
+	}
+	return nil
+}
+
+// room lends staging memory for up to n bytes that are to be copied to the device: less than n when a chunk ends.
+func (s *Stream) room(n int) ([]byte, result) {
+	g := &s.staging
+	if g.used == chunkBytes {
+		if r := s.call(cuEventRecord, g.events[g.chunk], s.handle); r != 0 {
+			return nil, r
+		}
+		g.chunk, g.used = (g.chunk+1)%stagingChunks, 0
+		if r := s.call(cuEventSynchronize, g.events[g.chunk]); r != 0 {
+			return nil, r
+		}
+	}
+	start := g.chunk*chunkBytes + g.used
+	n = min(n, chunkBytes-g.used)
+	g.used = min(chunkBytes, (g.used+n+stagingAlign-1)&^(stagingAlign-1))
+	return g.memory[start : start+n], 0
+}
+
+// Write copies to device memory in queue order; from may change as soon as it returns.
+func (s *Stream) Write(to op.Ptr, from []byte) {
+	if !s.live("writes to memory") {
+		return
+	}
+	for len(from) > 0 {
+		part, r := s.room(len(from))
+		if r == 0 {
+			copy(part, from)
+			s.idle = false
+			r = s.call(cuMemcpyHtoDAsync, uintptr(to), address(part), uintptr(len(part)), s.handle)
+		}
+		if r != 0 {
+			s.Fail(s.driver.failure(r, "write %d bytes to the device", len(from)))
+			return
+		}
+		from, to = from[len(part):], to+op.Ptr(len(part))
+	}
+}
+
+// Read copies from device memory once all that is queued has run. After an error it reads nothing.
+func (s *Stream) Read(to []byte, from op.Ptr) {
+	if !s.live("reads memory") {
+		return
+	}
+	// What was written passes through the same memory before, in queue order.
+	for len(to) > 0 {
+		part := s.staging.memory[:min(len(to), len(s.staging.memory))]
+		s.idle = false
+		if r := s.call(cuMemcpyDtoHAsync, address(part), uintptr(from), uintptr(len(part)), s.handle); r != 0 {
+			s.Fail(s.driver.failure(r, "read %d bytes from the device", len(to)))
+			return
+		}
+		if s.wait(); s.err != nil {
+			return
+		}
+		copy(to, part)
+		to, from = to[len(part):], from+op.Ptr(len(part))
+	}
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
