@@ -124,19 +124,19 @@ func (d *Device) Memory() (free, total int64) {
 	return free, total
 }
 
-// Close gives all memory and modules back. Close graphs and streams first.
+// Close gives all memory and modules back and returns the first error. Close graphs and streams first.
 func (d *Device) Close() error {
 	if d.context == 0 {
 		return nil
 	}
-	var errs []error
-	check := func(r result, what string) {
-		if r != 0 {
-			errs = append(errs, d.driver.failure(r, "%s", what))
-		}
-	}
+	var first error
 	if d.copies != nil {
-		errs = append(errs, d.copies.Close())
+		first = d.copies.Close()
+	}
+	check := func(r result, what string) {
+		if r != 0 && first == nil {
+			first = d.driver.failure(r, "%s", what)
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +149,7 @@ func (d *Device) Close() error {
 	check(d.driver.call(cuDevicePrimaryCtxRelease, uintptr(d.handle)), "stop using the GPU")
 	clear(d.blocks)
 	d.context, d.modules, d.copies = 0, nil, nil
-	return errors.Join(errs...)
+	return first
 }
 
 // Load makes the kernels of an image callable. See package image for its form.

@@ -185,11 +185,11 @@ func TestLaunchesSayWhatTheImageSays(t *testing.T) {
 	b, f := start(t)
 	cases := []struct {
 		entry image.Entry
-		want  [12]uint32 // grid, block, shared memory, cooperative, dependent, cluster
+		want  [12]uint32 // grid, block, shared memory, cooperative, programmatic, cluster
 	}{
 		{image.Entry{Block: [3]uint32{64, 2, 1}}, [12]uint32{3, 2, 1, 64, 2, 1}},
-		{image.Entry{Block: [3]uint32{32, 1, 1}, SharedBytes: 200000, Dependent: true}, [12]uint32{3, 2, 1, 32, 1, 1, 200000, 0, 1}},
-		{image.Entry{Block: [3]uint32{32, 1, 1}, Cooperative: true, Dependent: true, Cluster: [3]uint32{3, 2, 2}},
+		{image.Entry{Block: [3]uint32{32, 1, 1}, SharedBytes: 200000, Programmatic: true}, [12]uint32{3, 2, 1, 32, 1, 1, 200000, 0, 1}},
+		{image.Entry{Block: [3]uint32{32, 1, 1}, Cooperative: true, Programmatic: true, Cluster: [3]uint32{3, 2, 2}},
 			[12]uint32{3, 2, 1, 32, 1, 1, 0, 1, 1, 3, 2, 2}},
 	}
 	p := b.alloc(24)

@@ -45,7 +45,7 @@ func gpuImage(t testing.TB, p Properties) *image.Image {
 	}
 	i := testImage(string(code))
 	for k := range i.Entries[:2] {
-		i.Entries[k].Dependent = p.Major >= 9
+		i.Entries[k].Programmatic = p.Major >= 9
 	}
 	return i
 }

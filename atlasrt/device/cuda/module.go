@@ -61,7 +61,7 @@ func newFunction(e image.Entry) *function {
 	if e.Cluster != [3]uint32{} {
 		f.set(attributeCluster, e.Cluster[:]...)
 	}
-	if e.Dependent {
+	if e.Programmatic {
 		f.set(attributeSerialized, 1)
 	}
 	return f

@@ -147,16 +147,15 @@ func (s *Stream) Sync() error {
 	return err
 }
 
-// Close waits for all that was queued and gives the stream's memory back.
+// Close waits for all that was queued, gives the stream's memory back and returns the first error.
 func (s *Stream) Close() error {
-	var errs []error
 	check := func(r result, what string) {
 		if r != 0 {
-			errs = append(errs, s.driver.failure(r, "%s", what))
+			s.Fail(s.driver.failure(r, "%s", what))
 		}
 	}
 	if s.handle != 0 {
-		errs = append(errs, s.Sync())
+		s.wait()
 		check(s.call(cuStreamDestroy, s.handle), "give a stream back")
 	}
 	for _, e := range s.staging.events {
@@ -168,8 +167,10 @@ func (s *Stream) Close() error {
 		check(s.call(cuMemFreeHost, address(s.staging.memory)), "give pinned memory back")
 	}
 	if s.args != nil {
-		errs = append(errs, unix.Munmap(s.args))
+		if err := unix.Munmap(s.args); err != nil {
+			s.Fail(fmt.Errorf("cannot give the memory of arguments back: %w", err))
+		}
 	}
 	s.device.Free(s.scratch)
-	return errors.Join(errs...)
+	return s.err
 }

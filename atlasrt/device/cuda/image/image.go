@@ -46,13 +46,13 @@ type Unit struct {
 
 // Entry is a kernel and how it is launched.
 type Entry struct {
-	Name        string    `json:"name"`                 // of the function in the cubin
-	Unit        string    `json:"unit"`                 // that holds it
-	Block       [3]uint32 `json:"block"`                // threads in x, y and z
-	SharedBytes uint32    `json:"shared_bytes"`         // dynamic shared memory
-	Cluster     [3]uint32 `json:"cluster,omitzero"`     // blocks of a cluster in x, y and z; zeros: no clusters
-	Dependent   bool      `json:"dependent,omitzero"`   // may start before the launch ahead of it ends, and waits itself
-	Cooperative bool      `json:"cooperative,omitzero"` // needs all of its blocks running at once
+	Name         string    `json:"name"`                  // of the function in the cubin
+	Unit         string    `json:"unit"`                  // that holds it
+	Block        [3]uint32 `json:"block"`                 // threads in x, y and z
+	SharedBytes  uint32    `json:"shared_bytes"`          // dynamic shared memory
+	Cluster      [3]uint32 `json:"cluster,omitzero"`      // blocks of a cluster in x, y and z; zeros: no clusters
+	Programmatic bool      `json:"programmatic,omitzero"` // may start before the launch ahead of it ends, and waits itself
+	Cooperative  bool      `json:"cooperative,omitzero"`  // needs all of its blocks running at once
 }
 
 // contents is the second line of a file.

@@ -11,7 +11,7 @@ func sample() *Image {
 	return &Image{
 		Units: []Unit{{"rmsnorm", []byte("first cubin")}, {"linear", bytes.Repeat([]byte{7}, 64)}, {"copy", []byte{0}}},
 		Entries: []Entry{
-			{Name: "atlas_rmsnorm", Unit: "rmsnorm", Block: [3]uint32{256, 1, 1}, Dependent: true},
+			{Name: "atlas_rmsnorm", Unit: "rmsnorm", Block: [3]uint32{256, 1, 1}, Programmatic: true},
 			{Name: "atlas_linear", Unit: "linear", Block: [3]uint32{128, 2, 1}, SharedBytes: 200 << 10, Cluster: [3]uint32{2, 1, 1}},
 			{Name: "atlas_step", Unit: "linear", Block: [3]uint32{32, 1, 1}, Cooperative: true},
 		},

@@ -35,7 +35,7 @@ typedef struct stream { list queue; list *capture; int invalid; pthread_t thread
 // What tests set and read.
 int fake_version = 13000, fake_devices = 1;
 long fake_live, fake_strangers; // objects not given back; calls on a thread without a context
-uint32_t fake_launch[16];       // of the last launch: grid, block, shared, cooperative, dependent, cluster
+uint32_t fake_launch[16];       // of the last launch: grid, block, shared, cooperative, programmatic, cluster
 
 static struct { const char *name; long calls; int fail; long after; } functions[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
