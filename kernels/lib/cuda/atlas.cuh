@@ -1,0 +1,109 @@
+// Vocabulary of CUDA kernel bodies: the activation type, sums over warps and blocks, eight elements at a time.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+typedef __nv_bfloat16 atlas_act;
+
+#include "atlas_op.h"
+#include "lib/cuda/ptx/grid.cuh"
+#include "lib/cuda/ptx/load.cuh"
+
+namespace atlas {
+
+constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr float kLog2E = 1.4426950408889634f;
+
+__device__ inline int lane() { return threadIdx.x % 32; }
+__device__ inline int warp() { return threadIdx.x / 32; }
+
+// The same in every lane and in every run.
+__device__ inline float warp_sum(float x) {
+    for (int d = 16; d; d /= 2) x += __shfl_xor_sync(kAllLanes, x, d);
+    return x;
+}
+__device__ inline float warp_max(float x) {
+    for (int d = 16; d; d /= 2) x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, d));
+    return x;
+}
+
+// Sum over the block, the same in every thread and in every run.
+template <int kThreads>
+__device__ float block_sum(float x) {
+    static_assert(kThreads % 32 == 0 && kThreads <= 1024, "whole warps");
+    __shared__ float partial[kThreads / 32];
+    x = warp_sum(x);
+    __syncthreads();
+    if (lane() == 0) partial[warp()] = x;
+    __syncthreads();
+    x = 0;
+    for (int w = 0; w < kThreads / 32; w++) x += partial[w];
+    return x;
+}
+
+// Sum over the warps before this thread and the lanes before it, and over the whole block.
+struct scan {
+    int before, total;
+};
+template <int kThreads>
+__device__ scan block_scan(int x) {
+    static_assert(kThreads % 32 == 0 && kThreads <= 1024, "whole warps");
+    __shared__ int partial[kThreads / 32];
+    int sum = x;
+    for (int d = 1; d < 32; d *= 2) {
+        const int y = __shfl_up_sync(kAllLanes, sum, d);
+        if (lane() >= d) sum += y;
+    }
+    __syncthreads();
+    if (lane() == 31) partial[warp()] = sum;
+    __syncthreads();
+    scan s = {sum - x, 0};
+    for (int w = 0; w < kThreads / 32; w++) {
+        if (w < warp()) s.before += partial[w];
+        s.total += partial[w];
+    }
+    return s;
+}
+
+__device__ inline float silu(float x) { return x / (1.0f + __expf(-x)); }
+
+struct f32x8 {
+    float v[8];
+};
+__device__ inline f32x8 widen(uint4 x) {
+    const uint32_t u[4] = {x.x, x.y, x.z, x.w};
+    f32x8 r;
+#pragma unroll
+    for (int i = 0; i < 4; i++) r.v[2 * i] = __uint_as_float(u[i] << 16), r.v[2 * i + 1] = __uint_as_float(u[i] & 0xffff0000u);
+    return r;
+}
+__device__ inline uint32_t narrow(float low, float high) {
+    const __nv_bfloat162 x = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t *>(&x);
+}
+__device__ inline uint4 narrow(const f32x8 &x) {
+    return {narrow(x.v[0], x.v[1]), narrow(x.v[2], x.v[3]), narrow(x.v[4], x.v[5]), narrow(x.v[6], x.v[7])};
+}
+
+// Eight activations of which left are there, the rest zeros. Where whole, p is aligned and all eight are there.
+__device__ inline uint4 load8_raw(const atlas_act *p, int left, bool whole) {
+    if (whole) return *reinterpret_cast<const uint4 *>(p);
+    const uint16_t *u = reinterpret_cast<const uint16_t *>(p);
+    uint32_t r[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) r[i] = (2 * i < left ? u[2 * i] : 0u) | (2 * i + 1 < left ? u[2 * i + 1] : 0u) << 16;
+    return {r[0], r[1], r[2], r[3]};
+}
+__device__ inline f32x8 load8(const atlas_act *p, int left, bool whole) { return widen(load8_raw(p, left, whole)); }
+__device__ inline void store8(atlas_act *p, const f32x8 &x, int left, bool whole) {
+    if (whole) {
+        *reinterpret_cast<uint4 *>(p) = narrow(x);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i < left) p[i] = __float2bfloat16_rn(x.v[i]);
+}
+
+}  // namespace atlas

@@ -1,0 +1,213 @@
+// One split of paged attention: up to eight query vectors of one key head against kSplit consecutive positions, read once.
+//
+// Each of kWarps warps takes 32 keys: scores with mma.m16n8k16 (keys are its rows, queries its columns; f32 keys go in as two
+// bf16 parts), values with plain f32 sums. Splits stand at fixed positions and meet in their order, so a query's bits depend
+// neither on other queries nor on who computed which split. Limits: HeadDim a multiple of 8, at most kMaxDim.
+#pragma once
+#include "lib/cuda/atlas.cuh"
+#include "lib/cuda/ptx/mma.cuh"
+
+namespace atlas::attention {
+
+constexpr int kQueries = 8, kWarps = 4, kThreads = kWarps * 32, kSplit = kWarps * 32, kMaxDim = 256;
+static_assert(kThreads >= kQueries, "a thread per query");
+
+struct shared {
+    alignas(16) atlas_act query[kQueries][kMaxDim + 8];
+    alignas(16) float p[kWarps][32][kQueries];
+    float values[kWarps][kQueries][kMaxDim];
+    float max[kWarps][kQueries], sum[kWarps][kQueries];
+    int64_t at[kWarps][32];  // first element of a key in the cache; -1 where nobody sees it
+    int first[kQueries], last[kQueries];
+    float merged_max[kQueries], merged_sum[kQueries], keep[kQueries], add[kQueries];
+};
+static_assert(sizeof(shared) <= 48 * 1024, "static shared memory");
+
+// The sequence that owns a row, Seqs if none does.
+__device__ inline int owner(const atlas_PagedAttention &a, int row) {
+    if (row < a.Starts[0] || row >= a.Starts[a.Seqs]) return a.Seqs;
+    int low = 0, high = a.Seqs;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (a.Starts[middle] <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+__device__ inline int last_seen(const atlas_PagedAttention &a, int seq, int end, int row) { return min(a.Lengths[seq] - (end - row), a.MaxBlocks * a.BlockSize - 1); }
+__device__ inline int first_seen(const atlas_PagedAttention &a, int last) { return a.Window > 0 ? max(last - a.Window + 1, 0) : 0; }
+
+// Query vectors of one sequence and key head, numbered along heads and then rows.
+struct tile {
+    int seq, head, row, end, begin, count, group;
+    __device__ int query_row(int i) const { return row + (begin + i) / group; }
+    __device__ int query_head(int i) const { return head * group + (begin + i) % group; }
+};
+
+// Brings the queries of t to shared memory, zeros where there are none.
+__device__ inline void gather(const atlas_PagedAttention &a, shared &s, const tile &t) {
+    const int wide = (a.HeadDim + 31) / 32 * 32;
+    for (int i = threadIdx.x; i < kQueries * wide / 8; i += kThreads) {
+        const int q = i / (wide / 8), d = i % (wide / 8) * 8;
+        uint4 x = {};
+        if (q < t.count && d < a.HeadDim) x = load8_raw(a.Q + size_t(t.query_row(q)) * a.QPitch + size_t(t.query_head(q)) * a.HeadDim + d, 8, a.QPitch % 8 == 0);
+        *reinterpret_cast<uint4 *>(&s.query[q][d]) = x;
+    }
+    if (threadIdx.x < kQueries) {
+        const int q = threadIdx.x;
+        s.last[q] = q < t.count ? last_seen(a, t.seq, t.end, t.query_row(q)) : -1;
+        s.first[q] = q < t.count ? first_seen(a, s.last[q]) : 0;
+    }
+    __syncthreads();
+}
+
+// Eight keys' elements as bf16 parts whose sum they are (bf16 itself, or f32 to 16 bits).
+__device__ inline void load_parts(uint4 (&parts)[1], const __nv_bfloat16 *p) { parts[0] = load_once(p); }
+__device__ inline void load_parts(uint4 (&parts)[2], const float *p) {
+    const float4 x = *reinterpret_cast<const float4 *>(p), y = *reinterpret_cast<const float4 *>(p + 4);
+    const f32x8 all = {{x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w}};
+    parts[0] = narrow(all);
+    const f32x8 high = widen(parts[0]);
+    f32x8 low;
+#pragma unroll
+    for (int i = 0; i < 8; i++) low.v[i] = all.v[i] - high.v[i];
+    parts[1] = narrow(low);
+}
+__device__ inline f32x8 load_values(const __nv_bfloat16 *p) { return widen(load_once(p)); }
+__device__ inline f32x8 load_values(const float *p) {
+    const float4 x = *reinterpret_cast<const float4 *>(p), y = *reinterpret_cast<const float4 *>(p + 4);
+    return {{x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w}};
+}
+
+// Scores of the warp's 32 keys: c[m][r] as mma lays out keys m·16 … m·16+15.
+template <typename KV>
+__device__ void score(const atlas_PagedAttention &a, const shared &s, float (&c)[2][4]) {
+    constexpr int kParts = sizeof(KV) / 2;
+    const int g = lane() / 4, t = lane() % 4, w = warp();
+    const KV *keys = static_cast<const KV *>(a.K);
+    int64_t at[2][2];
+#pragma unroll
+    for (int i = 0; i < 4; i++) at[i / 2][i % 2] = s.at[w][i * 8 + g];
+#pragma unroll 4
+    for (int d = t * 8; d < a.HeadDim + t * 8; d += 32) {
+        const uint4 x = *reinterpret_cast<const uint4 *>(&s.query[g][d]);
+        uint4 k[2][2][kParts];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (at[i / 2][i % 2] >= 0 && d < a.HeadDim) {
+                load_parts(k[i / 2][i % 2], keys + at[i / 2][i % 2] + d);
+            } else {
+#pragma unroll
+                for (int p = 0; p < kParts; p++) k[i / 2][i % 2][p] = {};
+            }
+        }
+#pragma unroll
+        for (int m = 0; m < 2; m++)
+#pragma unroll
+            for (int p = 0; p < kParts; p++) {
+                mma(c[m], k[m][0][p].x, k[m][1][p].x, k[m][0][p].y, k[m][1][p].y, x.x, x.y);
+                mma(c[m], k[m][0][p].z, k[m][1][p].z, k[m][0][p].w, k[m][1][p].w, x.z, x.w);
+            }
+    }
+}
+
+// Leaves each warp's maximum, sum and values of the split at position begin in s.
+template <typename KV>
+__device__ void attend(const atlas_PagedAttention &a, shared &s, const tile &t, int begin) {
+    const int l = lane(), w = warp(), g = l / 4, q0 = l % 4 * 2;
+    const int position = begin + w * 32 + l;
+    int first = s.first[0], last = s.last[0];
+    for (int q = 1; q < t.count; q++) first = min(first, s.first[q]), last = max(last, s.last[q]);
+    int64_t at = -1;
+    if (position >= first && position <= last) {
+        const int block = a.Tables[size_t(t.seq) * a.MaxBlocks + position / a.BlockSize];
+        if (block >= 0 && block < a.Blocks) at = ((int64_t(block) * a.KVHeads + t.head) * a.BlockSize + position % a.BlockSize) * a.HeadDim;
+    }
+    s.at[w][l] = at;
+    __syncwarp();
+    float c[2][4] = {};
+    score<KV>(a, s, c);
+    const float factor = a.Scale * kLog2E;
+    float max[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+#pragma unroll
+    for (int m = 0; m < 2; m++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            const int p = begin + w * 32 + m * 16 + g + r / 2 * 8, q = q0 + r % 2;
+            c[m][r] = p >= s.first[q] && p <= s.last[q] ? c[m][r] * factor : -INFINITY;
+            max[r % 2] = fmaxf(max[r % 2], c[m][r]);
+        }
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        for (int d = 4; d < 32; d *= 2) max[i] = fmaxf(max[i], __shfl_xor_sync(kAllLanes, max[i], d));
+#pragma unroll
+    for (int m = 0; m < 2; m++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            const float p = c[m][r] == -INFINITY ? 0.0f : exp2f(c[m][r] - max[r % 2]);
+            s.p[w][m * 16 + g + r / 2 * 8][q0 + r % 2] = p;
+            sum[r % 2] += p;
+        }
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        for (int d = 4; d < 32; d *= 2) sum[i] += __shfl_xor_sync(kAllLanes, sum[i], d);
+    if (g == 0) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) s.max[w][q0 + i] = max[i], s.sum[w][q0 + i] = sum[i];
+    }
+    __syncwarp();
+    // A key's values lie in across lanes; the warp reads 32/across keys at a time.
+    const KV *values = static_cast<const KV *>(a.V);
+    int across = 1;
+    while (across * 8 < a.HeadDim) across *= 2;
+    const int d = l % across * 8;
+    float sums[kQueries][8] = {};
+#pragma unroll 4
+    for (int key = l / across; key < 32; key += 32 / across) {
+        const int64_t from = s.at[w][key];
+        f32x8 v = {};
+        if (from >= 0 && d < a.HeadDim) v = load_values(values + from + d);
+        const float4 low = *reinterpret_cast<const float4 *>(&s.p[w][key][0]), high = *reinterpret_cast<const float4 *>(&s.p[w][key][4]);
+        const float p[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+        for (int q = 0; q < kQueries; q++)
+#pragma unroll
+            for (int i = 0; i < 8; i++) sums[q][i] = fmaf(p[q], v.v[i], sums[q][i]);
+    }
+    for (int step = across; step < 32; step *= 2)
+#pragma unroll
+        for (int q = 0; q < kQueries; q++)
+#pragma unroll
+            for (int i = 0; i < 8; i++) sums[q][i] += __shfl_xor_sync(kAllLanes, sums[q][i], step);
+    if (l < across && d < a.HeadDim) {
+#pragma unroll
+        for (int q = 0; q < kQueries; q++)
+#pragma unroll
+            for (int i = 0; i < 8; i += 4) *reinterpret_cast<float4 *>(&s.values[w][q][d + i]) = {sums[q][i], sums[q][i + 1], sums[q][i + 2], sums[q][i + 3]};
+    }
+    __syncthreads();
+}
+
+// How much of two parts with maxima x and y (in powers of two) goes into their union.
+__device__ inline float share(float part, float both) { return part == -INFINITY ? 0.0f : exp2f(part - both); }
+
+// The union of the warps' parts for query q: its maximum, sum and value d.
+__device__ inline float split_max(const shared &s, int q) {
+    float m = s.max[0][q];
+    for (int w = 1; w < kWarps; w++) m = fmaxf(m, s.max[w][q]);
+    return m;
+}
+__device__ inline float split_sum(const shared &s, int q, float max) {
+    float sum = 0;
+    for (int w = 0; w < kWarps; w++) sum = fmaf(s.sum[w][q], share(s.max[w][q], max), sum);
+    return sum;
+}
+__device__ inline float split_value(const shared &s, int q, int d, float max) {
+    float value = 0;
+    for (int w = 0; w < kWarps; w++) value = fmaf(s.values[w][q][d], share(s.max[w][q], max), value);
+    return value;
+}
+
+}  // namespace atlas::attention

@@ -1,0 +1,26 @@
+// Loads and asynchronous copies of 16 bytes.
+#pragma once
+#include <stdint.h>
+
+namespace atlas {
+
+// Memory that is read once and that no kernel in flight writes: weights.
+__device__ __forceinline__ uint4 load_once(const void *p) {
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
+
+// Copies 16 bytes to shared memory, or writes zeros there.
+__device__ __forceinline__ void copy_async(uint32_t to, const void *from, bool there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
+}
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most kLeft groups are on their way.
+template <int kLeft>
+__device__ __forceinline__ void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+
+}  // namespace atlas
