@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
@@ -50,10 +51,7 @@ func (c *explainCommand) Run(env *environment) error {
 
 // explain prints one branch: its condition, its kernel, and where both come from.
 func explain(w io.Writer, e *plan.Entry, last bool) {
-	var conditions []string
-	for _, need := range e.Needs {
-		conditions = append(conditions, need)
-	}
+	conditions := slices.Clone(e.Needs)
 	if e.When != nil {
 		conditions = append(conditions, e.When.Text)
 	}
