@@ -9,6 +9,7 @@
 
 namespace atlas::attention {
 
+// A tile of fewer queries than kQueries costs less where kCount, the template argument, is 4.
 constexpr int kQueries = 8, kWarps = 4, kThreads = kWarps * 32, kSplit = kWarps * 32, kMaxDim = 256;
 static_assert(kThreads >= kQueries, "a thread per query");
 
@@ -75,11 +76,27 @@ __device__ inline void load_parts(uint4 (&parts)[2], const float *p) {
     for (int i = 0; i < 8; i++) low.v[i] = all.v[i] - high.v[i];
     parts[1] = narrow(low);
 }
-__device__ inline f32x8 load_values(const __nv_bfloat16 *p) { return widen(load_once(p)); }
-__device__ inline f32x8 load_values(const float *p) {
-    const float4 x = *reinterpret_cast<const float4 *>(p), y = *reinterpret_cast<const float4 *>(p + 4);
-    return {{x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w}};
-}
+
+// Eight values on their way, and how many such a lane has on its way at a time.
+template <typename KV>
+struct raw8;
+template <>
+struct raw8<__nv_bfloat16> {
+    static constexpr int kBatch = 8;
+    uint4 x;
+    __device__ void load(const __nv_bfloat16 *p) { x = load_once(p); }
+    __device__ f32x8 get() const { return widen(x); }
+};
+template <>
+struct raw8<float> {
+    static constexpr int kBatch = 4;
+    uint4 x, y;
+    __device__ void load(const float *p) { x = load_once(p), y = load_once(p + 4); }
+    __device__ f32x8 get() const {
+        return {{__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w), __uint_as_float(y.x),
+                 __uint_as_float(y.y), __uint_as_float(y.z), __uint_as_float(y.w)}};
+    }
+};
 
 // Scores of the warp's 32 keys: c[m][r] as mma lays out keys m·16 … m·16+15.
 template <typename KV>
@@ -113,8 +130,8 @@ __device__ void score(const atlas_PagedAttention &a, const shared &s, float (&c)
     }
 }
 
-// Leaves each warp's maximum, sum and values of the split at position begin in s.
-template <typename KV>
+// Leaves each warp's maximum, sum and values of the split at position begin in s, for the first kCount queries.
+template <typename KV, int kCount>
 __device__ void attend(const atlas_PagedAttention &a, shared &s, const tile &t, int begin) {
     const int l = lane(), w = warp(), g = l / 4, q0 = l % 4 * 2;
     const int position = begin + w * 32 + l;
@@ -127,6 +144,19 @@ __device__ void attend(const atlas_PagedAttention &a, shared &s, const tile &t, 
     }
     s.at[w][l] = at;
     __syncwarp();
+    // A key's values lie in across lanes; the warp reads 32/across keys at a time, the first of them before the scores.
+    constexpr int kBatch = raw8<KV>::kBatch;
+    int across = 1;
+    while (across * 8 < a.HeadDim) across *= 2;
+    const int d = l % across * 8;
+    const auto load_value = [&](raw8<KV> &to, int i) {
+        const int64_t from = i < across && d < a.HeadDim ? s.at[w][l / across + i * (32 / across)] : -1;
+        to = {};
+        if (from >= 0) to.load(static_cast<const KV *>(a.V) + from + d);
+    };
+    raw8<KV> raw[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; j++) load_value(raw[j], j);
     float c[2][4] = {};
     score<KV>(a, s, c);
     const float factor = a.Scale * kLog2E;
@@ -158,32 +188,33 @@ __device__ void attend(const atlas_PagedAttention &a, shared &s, const tile &t, 
         for (int i = 0; i < 2; i++) s.max[w][q0 + i] = max[i], s.sum[w][q0 + i] = sum[i];
     }
     __syncwarp();
-    // A key's values lie in across lanes; the warp reads 32/across keys at a time.
-    const KV *values = static_cast<const KV *>(a.V);
-    int across = 1;
-    while (across * 8 < a.HeadDim) across *= 2;
-    const int d = l % across * 8;
-    float sums[kQueries][8] = {};
-#pragma unroll 4
-    for (int key = l / across; key < 32; key += 32 / across) {
-        const int64_t from = s.at[w][key];
-        f32x8 v = {};
-        if (from >= 0 && d < a.HeadDim) v = load_values(values + from + d);
-        const float4 low = *reinterpret_cast<const float4 *>(&s.p[w][key][0]), high = *reinterpret_cast<const float4 *>(&s.p[w][key][4]);
-        const float p[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    float sums[kCount][8] = {};
+    for (int i = 0; i < across; i += kBatch) {
 #pragma unroll
-        for (int q = 0; q < kQueries; q++)
+        for (int j = 0; j < kBatch; j++) {
+            const f32x8 v = raw[j].get();
+            load_value(raw[j], i + kBatch + j);
+            const float4 *row = reinterpret_cast<const float4 *>(s.p[w][min(l / across + (i + j) * (32 / across), 31)]);
+            float p[kCount];
 #pragma unroll
-            for (int i = 0; i < 8; i++) sums[q][i] = fmaf(p[q], v.v[i], sums[q][i]);
+            for (int q = 0; q < kCount; q += 4) {
+                const float4 x = row[q / 4];
+                p[q] = x.x, p[q + 1] = x.y, p[q + 2] = x.z, p[q + 3] = x.w;
+            }
+#pragma unroll
+            for (int q = 0; q < kCount; q++)
+#pragma unroll
+                for (int e = 0; e < 8; e++) sums[q][e] = fmaf(p[q], v.v[e], sums[q][e]);
+        }
     }
     for (int step = across; step < 32; step *= 2)
 #pragma unroll
-        for (int q = 0; q < kQueries; q++)
+        for (int q = 0; q < kCount; q++)
 #pragma unroll
             for (int i = 0; i < 8; i++) sums[q][i] += __shfl_xor_sync(kAllLanes, sums[q][i], step);
     if (l < across && d < a.HeadDim) {
 #pragma unroll
-        for (int q = 0; q < kQueries; q++)
+        for (int q = 0; q < kCount; q++)
 #pragma unroll
             for (int i = 0; i < 8; i += 4) *reinterpret_cast<float4 *>(&s.values[w][q][d + i]) = {sums[q][i], sums[q][i + 1], sums[q][i + 2], sums[q][i + 3]};
     }

@@ -2,7 +2,8 @@
 //
 // attention_splits and attention_merge: few rows; block (key head, lane, sequence) takes every gridDim.y-th split, partial
 // results meet in scratch: f32 [Rows,Heads,splits,HeadDim] and then [Rows,Heads,splits,2] for ⌈MaxBlocks·BlockSize/kSplit⌉ splits.
-// attention_rows: block (key head, rows) walks all splits of max(1, 8/group) rows; grid.y = Rows does for every group.
+// attention_rows: block (key head, rows) walks all splits of max(1, kCount/group)
+// rows; grid.y = Rows does for every group. kCount, 4 or 8, is how many query vectors share a read.
 #pragma once
 #include "lib/cuda/op/attention_split.cuh"
 
@@ -20,19 +21,19 @@ __device__ inline float merge(float all, float keep, float part, float add) { re
 
 }  // namespace atlas::attention
 
-template <typename KV>
+template <typename KV, int kCount>
 __device__ void attention_splits(const atlas_PagedAttention &a, void *scratch) {
     using namespace atlas::attention;
     __shared__ shared s;
     atlas::wait_for_previous();
     const int seq = blockIdx.z, row = a.Starts[seq], end = min(a.Starts[seq + 1], a.Rows), group = a.Heads / a.KVHeads;
-    for (int begin = 0; begin < (end - row) * group; begin += kQueries) {
-        const tile t = {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kQueries, (end - row) * group - begin), group};
+    for (int begin = 0; begin < (end - row) * group; begin += kCount) {
+        const tile t = {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kCount, (end - row) * group - begin), group};
         __syncthreads();
         gather(a, s, t);
         const int first = s.first[0] / kSplit, last = s.last[t.count - 1], lanes = gridDim.y;
         for (int split = first + int(blockIdx.y + lanes - first % lanes) % lanes; last >= 0 && split <= last / kSplit; split += lanes) {
-            attend<KV>(a, s, t, split * kSplit);
+            attend<KV, kCount>(a, s, t, split * kSplit);
             for (int i = threadIdx.x; i < t.count * a.HeadDim; i += kThreads) {
                 const int q = i / a.HeadDim, d = i % a.HeadDim;
                 const float max = split_max(s, q);
@@ -52,21 +53,32 @@ __device__ void attention_splits(const atlas_PagedAttention &a, void *scratch) {
 template <int kThreadsOfMerge>
 __device__ void attention_merge(const atlas_PagedAttention &a, void *scratch) {
     using namespace atlas::attention;
+    constexpr int kAhead = 16;
     const int head = blockIdx.x, row = blockIdx.y;
     atlas::wait_for_previous();
     const int seq = owner(a, row);
     if (seq == a.Seqs) return;
     const int last = last_seen(a, seq, a.Starts[seq + 1], row), first = first_seen(a, last) / kSplit, n = last < 0 ? 0 : last / kSplit + 1;
-    const float *sums = split_sums(a, scratch, row, head, 0);
+    const float2 *sums = reinterpret_cast<const float2 *>(split_sums(a, scratch, row, head, 0));
     for (int d = threadIdx.x; d < a.HeadDim; d += kThreadsOfMerge) {
         const float *values = split_values(a, scratch, row, head, 0) + d;
         float max = -INFINITY, sum = 0, value = 0;
-#pragma unroll 4
-        for (int split = first; split < n; split++) {
-            const float part = sums[split * 2], both = fmaxf(max, part), keep = share(max, both), add = share(part, both);
-            sum = merge(sum, keep, sums[split * 2 + 1], add);
-            value = merge(value, keep, values[size_t(split) * a.HeadDim], add);
-            max = both;
+        for (int base = first; base < n; base += kAhead) {
+            float2 part[kAhead];
+            float next[kAhead];
+#pragma unroll
+            for (int i = 0; i < kAhead; i++) {
+                const bool there = base + i < n;
+                part[i] = there ? sums[base + i] : float2{-INFINITY, 0};
+                next[i] = there ? values[size_t(base + i) * a.HeadDim] : 0.0f;
+            }
+#pragma unroll
+            for (int i = 0; i < kAhead; i++) {
+                const float both = fmaxf(max, part[i].x), keep = share(max, both), add = share(part[i].x, both);
+                sum = merge(sum, keep, part[i].y, add);
+                value = merge(value, keep, next[i], add);
+                max = both;
+            }
         }
         a.Out[(size_t(row) * a.Heads + head) * a.HeadDim + d] = __float2bfloat16_rn(sum > 0 ? value / sum : 0.0f);
     }
@@ -75,17 +87,17 @@ __device__ void attention_merge(const atlas_PagedAttention &a, void *scratch) {
 
 namespace atlas::attention {
 
-template <typename KV>
+template <typename KV, int kCount>
 __device__ void attend_rows(const atlas_PagedAttention &a, shared &s, const tile &t) {
-    constexpr int kValues = kQueries * kMaxDim / kThreads;
+    constexpr int kValues = kCount * kMaxDim / kThreads;
     float values[kValues] = {};
     __syncthreads();
     gather(a, s, t);
-    if (threadIdx.x < kQueries) s.merged_max[threadIdx.x] = -INFINITY, s.merged_sum[threadIdx.x] = 0;
+    if (threadIdx.x < kCount) s.merged_max[threadIdx.x] = -INFINITY, s.merged_sum[threadIdx.x] = 0;
     const int first = s.first[0] / kSplit, last = s.last[t.count - 1];
     for (int split = first; last >= 0 && split <= last / kSplit; split++) {
-        attend<KV>(a, s, t, split * kSplit);
-        if (threadIdx.x < kQueries) {
+        attend<KV, kCount>(a, s, t, split * kSplit);
+        if (threadIdx.x < kCount) {
             const int q = threadIdx.x;
             const float part = split_max(s, q), max = s.merged_max[q], both = fmaxf(max, part);
             s.keep[q] = share(max, both), s.add[q] = share(part, both);
@@ -111,18 +123,18 @@ __device__ void attend_rows(const atlas_PagedAttention &a, shared &s, const tile
 
 }  // namespace atlas::attention
 
-template <typename KV>
+template <typename KV, int kCount>
 __device__ void attention_rows(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
     __shared__ shared s;
-    const int group = a.Heads / a.KVHeads, rows = max(1, kQueries / group);
+    const int group = a.Heads / a.KVHeads, rows = max(1, kCount / group);
     atlas::wait_for_previous();
     int row = max(int(blockIdx.y) * rows, a.Starts[0]);
     const int stop = min(min(int(blockIdx.y + 1) * rows, a.Rows), a.Starts[a.Seqs]);
     while (row < stop) {
         const int seq = owner(a, row), end = min(stop, a.Starts[seq + 1]);
-        for (int begin = 0; begin < (end - row) * group; begin += kQueries)
-            attend_rows<KV>(a, s, {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kQueries, (end - row) * group - begin), group});
+        for (int begin = 0; begin < (end - row) * group; begin += kCount)
+            attend_rows<KV, kCount>(a, s, {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kCount, (end - row) * group - begin), group});
         row = end;
     }
 }

@@ -1,14 +1,15 @@
-// Sample on a GPU. sample_scan, block (chunk of kChunk logits, row), rules out, edits and finds maxima; sample_draw, one block
-// per row, ends a row. A draw finds its token by its place in the order of logits: three passes of 11 bits of the logit fix
-// its value, one more its id among equals. Masses are 64-bit integers in units of 2⁻⁴⁰ of the largest token's, so that sums
-// depend on no order. Scratch: f32 [Rows,chunks·kChunk] logits, then {f32 max, i32 id} [Rows,chunks].
+// Sample on a GPU. sample_scan, block (chunk of kChunk logits, row), rules out, edits and finds maxima; sample_bins, the same
+// blocks, counts what draws by its distance from the row's maximum; sample_draw, one block per row, ends a row. A draw finds
+// its token by its place in the order of logits: the bin, then the value in it, then the id among equals. Masses are 64-bit
+// integers in units of 2⁻⁴⁰ of the largest token's, so that sums depend on no order. Scratch for each row and chunk: f32
+// [kChunk] logits of all, then {max, id} of all, then {count, mass} [kBins] of all: kChunk·4 + 8 + kBins·16 bytes.
 #pragma once
 #include <float.h>
 #include "lib/cuda/atlas.cuh"
 
 namespace atlas::sampling {
 
-constexpr int kChunk = 4096, kBins = 2048;
+constexpr int kChunk = 4096, kBins = 512, kBinsPerNat = 16, kDigits = 256, kListed = 4096;
 
 struct best {
     float z;
@@ -55,9 +56,13 @@ __device__ inline float of_key(uint32_t k) { return __uint_as_float(k >> 31 ? k 
 // A row that draws.
 struct row {
     const float *z;
-    int count;
+    int chunks;
     float max, inverse_temperature;
-    __device__ uint64_t mass(float logit) const { return uint64_t(__expf((logit - max) * inverse_temperature) * 1099511627776.0f); }
+    __device__ uint64_t mass(float logit) const {
+        const uint64_t m = uint64_t(__expf((logit - max) * inverse_temperature) * 1099511627776.0f);
+        return m < 1ull << 40 ? m : (1ull << 40) - 1;
+    }
+    __device__ int bin(float logit) const { return int(fminf((max - logit) * inverse_temperature * kBinsPerNat, kBins - 1)); }
 };
 
 // Tokens before a place in the order: how many, and how much.
@@ -65,6 +70,13 @@ struct share {
     uint32_t count;
     uint64_t mass;
 };
+static_assert(sizeof(share) == 16, "the scratch of a bin");
+__device__ inline share operator+(share x, share y) { return {x.count + y.count, x.mass + y.mass}; }
+
+__device__ inline share *bins(const atlas_Sample &a, void *scratch, size_t row) {
+    return reinterpret_cast<share *>(maxima(a, scratch, a.Rows)) + row * chunks(a) * kBins;
+}
+
 // A place: the token's key and what comes before the first token of that key.
 struct place {
     uint32_t key;
@@ -72,104 +84,103 @@ struct place {
 };
 
 struct shared {
-    uint32_t count[kBins];
-    unsigned long long mass[kBins];
-    share part[32];
-    share picked;
-    int bin;
+    share above[kBins];  // what lies before a bin
+    uint32_t in_bin[kBins];
+    float list[kListed];
+    uint32_t count[kDigits];
+    unsigned long long mass[kDigits];
+    share part[32], picked;
+    int digit, last, listed;
 };
+static_assert(sizeof(shared) <= 47 * 1024, "static shared memory");
 
-// Sums of the bins above this thread's, whose bins are kBins/kThreads neighbours from the top down.
+// Sums over the threads before this one.
 template <int kThreads>
-__device__ share bins_above(shared &s, share mine) {
+__device__ share sums_before(shared &s, share mine) {
     share sum = mine;
     for (int d = 1; d < 32; d *= 2) {
-        const uint32_t count = __shfl_up_sync(kAllLanes, sum.count, d);
-        const uint64_t mass = __shfl_up_sync(kAllLanes, sum.mass, d);
-        if (lane() >= d) sum.count += count, sum.mass += mass;
+        const share y = {__shfl_up_sync(kAllLanes, sum.count, d), __shfl_up_sync(kAllLanes, sum.mass, d)};
+        if (lane() >= d) sum = sum + y;
     }
+    __syncthreads();
     if (lane() == 31) s.part[warp()] = sum;
     __syncthreads();
     sum.count -= mine.count, sum.mass -= mine.mass;
-    for (int w = 0; w < warp(); w++) sum.count += s.part[w].count, sum.mass += s.part[w].mass;
+    for (int w = 0; w < warp(); w++) sum = sum + s.part[w];
     return sum;
 }
 
-// Where the count (or else the mass) of tokens, the largest first, first exceeds target; the last place of all if it never does.
-// Of equal keys, only the first counts as reached: see ties.
+// Each thread offers a group of tokens, the first threads the largest. Leaves in s.digit the id of the group in which the
+// count (or else the mass) exceeds target, of the last group with tokens if none does, and in s.picked what comes before it.
 template <int kThreads>
-__device__ place find(const row &r, shared &s, bool by_count, uint64_t target) {
-    constexpr int kMine = kBins / kThreads;
-    static_assert(kBins % kThreads == 0 && kThreads <= 1024, "whole bins");
-    uint32_t prefix = 0, known = 0;
-    share before = {0, 0};
-    for (int level = 0; level < 3; level++) {
-        const int shift = level == 0 ? 21 : level == 1 ? 10 : 0, bits = level == 2 ? 10 : 11;
-        __syncthreads();
-        for (int b = threadIdx.x; b < kBins; b += kThreads) s.count[b] = 0, s.mass[b] = 0;
-        if (threadIdx.x == 0) s.bin = -1;
-        __syncthreads();
-        for (int i = threadIdx.x; i < r.count; i += kThreads) {
-            const float z = r.z[i];
-            const uint32_t key = key_of(z);
-            if (!key || (key & known) != prefix) continue;
-            const int bin = key >> shift & ((1 << bits) - 1);
-            atomicAdd(&s.count[bin], 1u);
-            atomicAdd(&s.mass[bin], r.mass(z));
+__device__ void choose(shared &s, int id, share before, share group, bool by_count, uint64_t target) {
+    if (threadIdx.x == 0) s.last = -1;
+    __syncthreads();
+    if (group.count) atomicMax(&s.last, int(threadIdx.x));
+    __syncthreads();
+    const share with = before + group;
+    const uint64_t reached = by_count ? before.count : before.mass, reaches = by_count ? with.count : with.mass;
+    // The last group takes what lies past the end.
+    if (group.count && reached <= target && (reaches > target || int(threadIdx.x) == s.last)) s.digit = id, s.picked = before;
+    __syncthreads();
+}
+
+// Where the count (or else the mass) of tokens, the largest first, exceeds target; the last place if it never does.
+template <int kThreads>
+__device__ place find(const row &r, const share *chunk_bins, shared &s, bool by_count, uint64_t target) {
+    static_assert(kThreads >= kBins && kThreads >= kDigits && kThreads <= 1024, "a thread per bin");
+    const int t = threadIdx.x;
+    const share above = t < kBins ? s.above[t] : share{};
+    const uint64_t mass = t + 1 < kBins ? s.above[t + 1].mass - above.mass : ~0ull - above.mass;
+    choose<kThreads>(s, t, above, t < kBins ? share{s.in_bin[t], mass} : share{}, by_count, target);
+    const int bin = s.digit;
+    share before = s.picked;
+    const bool listed = s.in_bin[bin] <= kListed;
+    if (t == 0) s.listed = 0;
+    __syncthreads();
+    for (int c = 0; listed && c < r.chunks; c++) {
+        if (!chunk_bins[c * kBins + bin].count) continue;
+        for (int i = t; i < kChunk; i += kThreads) {
+            const float z = r.z[c * kChunk + i];
+            if (z != -INFINITY && r.bin(z) == bin) s.list[atomicAdd(&s.listed, 1)] = z;
         }
-        __syncthreads();
-        share mine = {0, 0};
-        int lowest = -1;  // of this thread's bins that hold a token
-        for (int i = 0; i < kMine; i++) {
-            const int b = kBins - 1 - (threadIdx.x * kMine + i);
-            mine.count += s.count[b], mine.mass += s.mass[b];
-        }
-        share above = bins_above<kThreads>(s, mine);
-        above.count += before.count, above.mass += before.mass;
-        for (int i = 0; i < kMine; i++) {
-            const int b = kBins - 1 - (threadIdx.x * kMine + i);
-            if (!s.count[b]) continue;
-            const share with = {above.count + s.count[b], above.mass + s.mass[b]};
-            const uint64_t reached = by_count ? above.count : above.mass, reaches = by_count ? with.count : with.mass;
-            if (reached <= target && reaches > target) s.bin = b, s.picked = above;
-            lowest = b;
-            above = with;
-        }
-        __syncthreads();
-        if (s.bin < 0) {  // the last bin that holds a token
-            __shared__ int least;
-            if (threadIdx.x == 0) least = kBins;
-            __syncthreads();
-            if (lowest >= 0) atomicMin(&least, lowest);
-            __syncthreads();
-            share all = {0, 0};
-            for (int i = 0; i < kMine; i++) {
-                const int b = kBins - 1 - (threadIdx.x * kMine + i);
-                if (b > least) all.count += s.count[b], all.mass += s.mass[b];
-            }
-            __syncthreads();
-            const share rest = bins_above<kThreads>(s, all);
-            if (threadIdx.x == kThreads - 1) {
-                s.picked = {before.count + rest.count + all.count, before.mass + rest.mass + all.mass};
-                s.bin = least;
-            }
-            __syncthreads();
-        }
-        before = s.picked;
-        prefix |= uint32_t(s.bin) << shift;
-        known |= ((1u << bits) - 1) << shift;
     }
     __syncthreads();
+    const float *source = listed ? s.list : r.z;
+    const int n = listed ? s.listed : r.chunks * kChunk;
+    uint32_t prefix = 0, known = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        if (t < kDigits) s.count[t] = 0, s.mass[t] = 0;
+        __syncthreads();
+        for (int i = t; i < n; i += kThreads) {
+            const float z = source[i];
+            const uint32_t key = key_of(z);
+            if (!key || (key & known) != prefix || r.bin(z) != bin) continue;
+            atomicAdd(&s.count[key >> shift & 255], 1u);
+            atomicAdd(&s.mass[key >> shift & 255], static_cast<unsigned long long>(r.mass(z)));
+        }
+        __syncthreads();
+        const int digit = kDigits - 1 - t;
+        const share group = digit >= 0 ? share{s.count[digit], s.mass[digit]} : share{};
+        choose<kThreads>(s, digit, before + sums_before<kThreads>(s, group), group, by_count, target);
+        before = s.picked;
+        prefix |= uint32_t(s.digit) << shift;
+        known |= 255u << shift;
+        __syncthreads();
+    }
     return {prefix, before};
 }
 
 // The token that is number skip among those of this key, by id; the last of them if there are fewer.
 template <int kThreads>
-__device__ int tie(const row &r, uint32_t key, uint32_t skip) {
+__device__ int tie(const row &r, const share *chunk_bins, uint32_t key, uint32_t skip) {
+    static_assert(kChunk % kThreads == 0, "whole passes");
+    const int bin = r.bin(of_key(key));
     int last = -1;
-    for (int base = 0, seen = 0; base < r.count; base += kThreads) {
+    for (int base = 0, seen = 0; base < r.chunks * kChunk; base += kThreads) {
+        if (!chunk_bins[base / kChunk * kBins + bin].count) continue;
         const int i = base + threadIdx.x;
-        const bool equal = i < r.count && key_of(r.z[i]) == key;
+        const bool equal = key_of(r.z[i]) == key;
         if (!__syncthreads_or(equal)) continue;
         const scan s = block_scan<kThreads>(equal);
         const best found = block_best<kThreads>({equal && uint32_t(seen + s.before) <= skip ? float(seen + s.before) : -1.0f, i});
@@ -221,51 +232,90 @@ __device__ void sample_scan(const atlas_Sample &a, void *scratch) {
     atlas::release_next();
 }
 
+namespace atlas::sampling {
+
+// The largest logit of a row.
+template <int kThreads>
+__device__ best row_best(const atlas_Sample &a, void *scratch, size_t n) {
+    best top = {-INFINITY, 1 << 30};
+    for (int i = threadIdx.x; i < chunks(a); i += kThreads) top = better(top, maxima(a, scratch, n)[i]);
+    return block_best<kThreads>(top);
+}
+
+}  // namespace atlas::sampling
+
+template <int kThreads>
+__device__ void sample_bins(const atlas_Sample &a, void *scratch) {
+    using namespace atlas::sampling;
+    __shared__ uint32_t count[kBins], low[kBins], high[kBins];  // masses in two parts of 20 bits
+    const size_t n = blockIdx.y;
+    atlas::wait_for_previous();
+    const float temperature = a.Temperature[n], min_p = a.MinP[n];
+    if (!(temperature > 0)) return;
+    const best top = row_best<kThreads>(a, scratch, n);
+    if (top.z == -INFINITY) return;
+    float *z = logits(a, scratch, n);
+    const row r = {z, chunks(a), top.z, fminf(1.0f / temperature, FLT_MAX)};
+    const double least = min_p > 0 ? double(top.z) + double(temperature) * log(double(min_p)) : -DBL_MAX;
+    for (int b = threadIdx.x; b < kBins; b += kThreads) count[b] = 0, low[b] = 0, high[b] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * kChunk + threadIdx.x; i < int(blockIdx.x + 1) * kChunk; i += kThreads) {
+        const float x = z[i];
+        if (x == -INFINITY) continue;
+        if (double(x) < least && x != top.z) {
+            z[i] = -INFINITY;
+            continue;
+        }
+        const int bin = r.bin(x);
+        const uint64_t mass = r.mass(x);
+        atomicAdd(&count[bin], 1u);
+        if (const uint32_t part = mass & 0xfffff) atomicAdd(&low[bin], part);
+        if (const uint32_t part = mass >> 20) atomicAdd(&high[bin], part);
+    }
+    __syncthreads();
+    static_assert(kChunk <= 1 << 12, "sums of parts fit 32 bits");
+    share *out = bins(a, scratch, n) + size_t(blockIdx.x) * kBins;
+    for (int b = threadIdx.x; b < kBins; b += kThreads) out[b] = {count[b], (uint64_t(high[b]) << 20) + low[b]};
+    atlas::release_next();
+}
+
 template <int kThreads>
 __device__ void sample_draw(const atlas_Sample &a, void *scratch) {
     using namespace atlas::sampling;
     __shared__ shared s;
+    __shared__ uint64_t total;
     const size_t n = blockIdx.x;
     atlas::wait_for_previous();
-    best top = {-INFINITY, 1 << 30};
-    for (int i = threadIdx.x; i < chunks(a); i += kThreads) top = better(top, maxima(a, scratch, n)[i]);
-    top = block_best<kThreads>(top);
+    const best top = row_best<kThreads>(a, scratch, n);
     const float temperature = a.Temperature[n];
     if (top.z == -INFINITY || !(temperature > 0)) {
         if (threadIdx.x == 0) a.Out[n] = top.z == -INFINITY ? -1 : top.id;
         return;
     }
-    float *z = logits(a, scratch, n);
-    const row r = {z, chunks(a) * kChunk, top.z, 1.0f / temperature};
-    if (a.MinP[n] > 0) {
-        const double least = double(top.z) + double(temperature) * log(double(a.MinP[n]));
-        for (int i = threadIdx.x; i < r.count; i += kThreads)
-            if (double(z[i]) < least && z[i] != top.z) z[i] = -INFINITY;
-        __syncthreads();
+    const row r = {logits(a, scratch, n), chunks(a), top.z, fminf(1.0f / temperature, FLT_MAX)};
+    const share *chunk_bins = bins(a, scratch, n);
+    share bin = {0, 0};
+    if (threadIdx.x < kBins) {
+#pragma unroll 8
+        for (int c = 0; c < r.chunks; c++) bin = bin + chunk_bins[c * kBins + threadIdx.x];
     }
-    uint64_t kept = 0;
-    for (int i = threadIdx.x; i < r.count; i += kThreads)
-        if (z[i] != -INFINITY) kept += r.mass(z[i]);
+    const share above = sums_before<kThreads>(s, bin);
+    if (threadIdx.x < kBins) s.above[threadIdx.x] = above, s.in_bin[threadIdx.x] = bin.count;
+    if (threadIdx.x == kThreads - 1) total = above.mass + bin.mass;
     __syncthreads();
-    if (threadIdx.x == 0) s.mass[0] = 0;
-    __syncthreads();
-    atomicAdd(&s.mass[0], static_cast<unsigned long long>(kept));
-    __syncthreads();
-    kept = s.mass[0];
+    uint64_t kept = total;
     if (a.TopK[n] > 0 && a.TopK[n] < a.Vocab) {
         const uint64_t target = a.TopK[n] - 1;
-        const place p = find<kThreads>(r, s, true, target);
-        kept = min(kept, mass_to<kThreads>(r, p, true, target));
+        kept = min(kept, mass_to<kThreads>(r, find<kThreads>(r, chunk_bins, s, true, target), true, target));
     }
     if (a.TopP[n] < 1) {
         const double limit = fmax(0.0, double(a.TopP[n])) * double(kept);
         const uint64_t target = limit < 1 ? 0 : uint64_t(ceil(limit)) - 1;
-        const place p = find<kThreads>(r, s, false, target);
-        kept = min(kept, mass_to<kThreads>(r, p, false, target));
+        kept = min(kept, mass_to<kThreads>(r, find<kThreads>(r, chunk_bins, s, false, target), false, target));
     }
-    const uint64_t target = min(uint64_t(double(uniform(a.Seed[n], a.Position[n])) * double(kept)), kept - 1);
-    const place p = find<kThreads>(r, s, false, target);
+    const uint64_t target = min(uint64_t(double(atlas::sampling::uniform(a.Seed[n], a.Position[n])) * double(kept)), kept - 1);
+    const place p = find<kThreads>(r, chunk_bins, s, false, target);
     const uint64_t each = r.mass(of_key(p.key));
-    const int id = tie<kThreads>(r, p.key, each ? uint32_t((target - p.before.mass) / each) : 0);
+    const int id = tie<kThreads>(r, chunk_bins, p.key, each ? uint32_t((target - p.before.mass) / each) : 0);
     if (threadIdx.x == 0) a.Out[n] = id;
 }

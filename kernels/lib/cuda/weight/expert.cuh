@@ -38,6 +38,7 @@ template <int kWarps, int kTiles>
 __device__ void expert_up(const atlas_ExpertUp &a) {
     __shared__ atlas::strip_sums<kWarps, kTiles> sums;
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, first = blockIdx.x * 8;
+    atlas::release_next();
     atlas::wait_for_previous();
     const atlas::pick_tile tile = atlas::find_picks<kWarps * 32>(a.Starts, a.W.Count, total, 8 * kTiles, blockIdx.y);
     if (tile.expert < 0) return;
@@ -52,7 +53,6 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
     }
     float c[kTiles][4] = {};
     atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, atlas::warp(), kWarps, c);
-    atlas::release_next();
     sums.put(c);
     for (int i = threadIdx.x; i < kTiles * 64; i += kWarps * 32) {
         const int out = first + atlas::strip_row(i % 64), s = tile.begin + i / 64 * 8 + atlas::strip_column(i % 64);
@@ -70,6 +70,7 @@ template <int kWarps, int kTiles>
 __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
     const int total = a.Rows * a.TopK, first = (blockIdx.x * kWarps + atlas::warp()) * 16;
     float *products = static_cast<float *>(scratch);
+    atlas::release_next();
     atlas::wait_for_previous();
     const atlas::pick_tile tile = atlas::find_picks<kWarps * 32>(a.Starts, a.W.Count, total, 8 * kTiles, blockIdx.y);
     if (tile.expert < 0 || first >= a.W.Rows) return;
@@ -84,7 +85,6 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
     }
     float c[kTiles][4] = {};
     atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, 0, 1, c);
-    atlas::release_next();
 #pragma unroll
     for (int j = 0; j < kTiles; j++)
 #pragma unroll
@@ -101,6 +101,7 @@ template <int kThreads>
 __device__ void expert_down_sum(const atlas_ExpertDown &a, const void *scratch) {
     const int n = blockIdx.x * kThreads + threadIdx.x;
     const float *products = static_cast<const float *>(scratch);
+    atlas::release_next();
     atlas::wait_for_previous();
     if (n >= a.W.Rows) return;
     float sum = 0;
@@ -118,6 +119,7 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
     __shared__ float products[kWarps][16];
     const int first = blockIdx.x * 16, low = first + atlas::lane() / 4;
     float sum = 0;
+    atlas::release_next();
     atlas::wait_for_previous();
     for (int base = 0; base < a.TopK; base += kWarps) {
         const int k = base + atlas::warp(), pick = blockIdx.y * a.TopK + k;
@@ -142,6 +144,5 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
             }
         __syncthreads();
     }
-    atlas::release_next();
     if (threadIdx.x < 16 && first + threadIdx.x < a.W.Rows) a.Out[size_t(blockIdx.y) * a.W.Rows + first + threadIdx.x] = __float2bfloat16_rn(sum);
 }

@@ -28,9 +28,9 @@ __device__ void linear_few(const atlas_Linear &a) {
         rows.row[j] = r < a.Rows ? a.In + size_t(r) * a.W.Cols : nullptr;
     }
     float c[kTiles][4] = {};
+    atlas::release_next();
     atlas::wait_for_previous();
     atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, atlas::warp(), kWarps, c);
-    atlas::release_next();
     sums.put(c);
     for (int i = threadIdx.x; i < kTiles * 128; i += kWarps * 32) {
         const int n = blockIdx.x * 16 + atlas::strip_row(i % 128), r = first + i / 128 * 8 + atlas::strip_column(i % 128);
@@ -46,6 +46,7 @@ __device__ void logits_few(const atlas_Logits &a) {
     atlas::strip_weights weights = atlas::start_strip<kWarps>(a.W);
     const int first = blockIdx.y * 8 * kTiles;
     atlas::strip_rows<kTiles> rows;
+    atlas::release_next();
     atlas::wait_for_previous();
 #pragma unroll
     for (int j = 0; j < kTiles; j++) {
@@ -54,7 +55,6 @@ __device__ void logits_few(const atlas_Logits &a) {
     }
     float c[kTiles][4] = {};
     atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, atlas::warp(), kWarps, c);
-    atlas::release_next();
     sums.put(c);
     for (int i = threadIdx.x; i < kTiles * 128; i += kWarps * 32) {
         const int n = blockIdx.x * 16 + atlas::strip_row(i % 128), r = first + i / 128 * 8 + atlas::strip_column(i % 128);
