@@ -37,7 +37,9 @@ __device__ inline int owner(const atlas_PagedAttention &a, int row) {
     }
     return low;
 }
-__device__ inline int last_seen(const atlas_PagedAttention &a, int seq, int end, int row) { return min(a.Lengths[seq] - (end - row), a.MaxBlocks * a.BlockSize - 1); }
+__device__ inline int last_seen(const atlas_PagedAttention &a, int seq, int end, int row) {
+    return min(a.Lengths[seq] - (end - row), a.MaxBlocks * a.BlockSize - 1);
+}
 __device__ inline int first_seen(const atlas_PagedAttention &a, int last) { return a.Window > 0 ? max(last - a.Window + 1, 0) : 0; }
 
 // Query vectors of one sequence and key head, numbered along heads and then rows.
@@ -53,7 +55,8 @@ __device__ inline void gather(const atlas_PagedAttention &a, shared &s, const ti
     for (int i = threadIdx.x; i < kQueries * wide / 8; i += kThreads) {
         const int q = i / (wide / 8), d = i % (wide / 8) * 8;
         uint4 x = {};
-        if (q < t.count && d < a.HeadDim) x = load8_raw(a.Q + size_t(t.query_row(q)) * a.QPitch + size_t(t.query_head(q)) * a.HeadDim + d, 8, a.QPitch % 8 == 0);
+        if (q < t.count && d < a.HeadDim)
+            x = load8_raw(a.Q + size_t(t.query_row(q)) * a.QPitch + size_t(t.query_head(q)) * a.HeadDim + d, 8, a.QPitch % 8 == 0);
         *reinterpret_cast<uint4 *>(&s.query[q][d]) = x;
     }
     if (threadIdx.x < kQueries) {

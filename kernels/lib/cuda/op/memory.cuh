@@ -16,7 +16,7 @@ __device__ inline __nv_bfloat16 of_f32<__nv_bfloat16>(float x) { return __float2
 template <>
 __device__ inline __half of_f32<__half>(float x) { return __float2half_rn(x); }
 
-// Words and bytes of one block's share, which is a multiple of 16 bytes.
+// Copies one block's share.
 template <int kThreads, int kPerThread>
 __device__ void copy_share(uint8_t *out, const uint8_t *in, int64_t bytes) {
     constexpr int64_t kShare = int64_t(kThreads) * kPerThread * 16;

@@ -54,7 +54,8 @@ __device__ void route_rows(const atlas_Route &a) {
 #pragma unroll
         for (int i = 0; i < kPerLane; i++)
             if (!(taken >> i & 1)) best = atlas::better(best, {key[i], i * 32 + lane});
-        for (int d = 16; d; d /= 2) best = atlas::better(best, {__shfl_xor_sync(atlas::kAllLanes, best.key, d), __shfl_xor_sync(atlas::kAllLanes, best.expert, d)});
+        for (int d = 16; d; d /= 2)
+            best = atlas::better(best, {__shfl_xor_sync(atlas::kAllLanes, best.key, d), __shfl_xor_sync(atlas::kAllLanes, best.expert, d)});
 #pragma unroll
         for (int i = 0; i < kPerLane; i++)
             if (i * 32 + lane == best.expert) weight = score[i], taken |= 1u << i;
