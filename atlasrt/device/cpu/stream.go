@@ -29,7 +29,7 @@ const (
 )
 
 // claimsPerThread is how often a thread goes back for blocks of one launch, so that a disturbed one takes fewer.
-const claimsPerThread = 8
+const claimsPerThread = 3
 
 // list is launches and their argument blocks, at addresses that do not move.
 type list struct {
