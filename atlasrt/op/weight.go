@@ -1,11 +1,17 @@
 package op
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Scheme is how the numbers of a weight matrix are stored in a checkpoint.
 type Scheme int32
 
-// Schemes. Their numbers are part of the contract. The block formats are GGUF's: 32 weights along a row.
+// Schemes. Their numbers are part of the contract. Those named Q are GGUF's block formats: 32 weights along a row.
+//
+// Where scales lie apart from the codes in a checkpoint, a matrix's raw bytes are all of its codes and then all of its
+// block scales, each row-major. Factors of a whole row or matrix are not among them: they become Weight.Scale.
 const (
 	// SchemeBF16 is two bytes a weight.
 	SchemeBF16 Scheme = iota + 1
@@ -15,17 +21,34 @@ const (
 	SchemeQ4_0
 	// SchemeQ4_1 is an f16 scale, an f16 minimum and 16 bytes, low nibbles first: w = d·q + m.
 	SchemeQ4_1
+	// SchemeF8 is one e4m3 byte a weight.
+	SchemeF8
+	// SchemeF8Block is one e4m3 byte a weight and an f32 scale for each F8BlockRows rows of F8BlockCols columns, both
+	// counted from the first and rounded up: w = d·q.
+	SchemeF8Block
+	// SchemeNVFP4 is 16 e2m1 weights in 8 bytes, the even one in the low nibble, and an e4m3 scale for each 16: w = d·q.
+	SchemeNVFP4
 )
 
-// Schemes lists every scheme, in the order of their numbers.
+// Blocks of SchemeF8Block. Checkpoints have a scale per 128 rows; with 16, matrices whose rows are no multiple of 128 can
+// still be stacked into one.
+const (
+	F8BlockRows = 16
+	F8BlockCols = 128
+)
+
+// schemes lists every scheme, in the order of their numbers. Bytes are those of a block of weights along a row.
 var schemes = [...]struct {
 	name              string
 	block, blockBytes int64
 }{
-	SchemeBF16: {"bf16", 1, 2},
-	SchemeQ8_0: {"q8_0", 32, 34},
-	SchemeQ4_0: {"q4_0", 32, 18},
-	SchemeQ4_1: {"q4_1", 32, 20},
+	SchemeBF16:    {"bf16", 1, 2},
+	SchemeQ8_0:    {"q8_0", 32, 34},
+	SchemeQ4_0:    {"q4_0", 32, 18},
+	SchemeQ4_1:    {"q4_1", 32, 20},
+	SchemeF8:      {"f8", 1, 1},
+	SchemeF8Block: {"f8block", 1, 1},
+	SchemeNVFP4:   {"nvfp4", 16, 9},
 }
 
 // ParseScheme finds a scheme by the name that manifests use.
@@ -35,7 +58,11 @@ func ParseScheme(name string) (Scheme, error) {
 			return Scheme(s), nil
 		}
 	}
-	return 0, fmt.Errorf("weight scheme %q is unknown (known: bf16, q8_0, q4_0, q4_1)", name)
+	var known []string
+	for _, info := range schemes[1:] {
+		known = append(known, info.name)
+	}
+	return 0, fmt.Errorf("weight scheme %q is unknown (known: %s)", name, strings.Join(known, ", "))
 }
 
 func (s Scheme) String() string {
@@ -50,7 +77,11 @@ func (s Scheme) Block() int64 { return schemes[s].block }
 
 // RawBytes is the size of a rows×cols matrix as a checkpoint stores it: row-major, blocks along the row.
 func (s Scheme) RawBytes(rows, cols int64) int64 {
-	return rows * (cols / schemes[s].block) * schemes[s].blockBytes
+	bytes := rows * (cols / schemes[s].block) * schemes[s].blockBytes
+	if s == SchemeF8Block {
+		bytes += (rows + F8BlockRows - 1) / F8BlockRows * ((cols + F8BlockCols - 1) / F8BlockCols) * 4
+	}
+	return bytes
 }
 
 // Weight is one packed matrix, or Count of them stacked, in the layout that the hardware's kernels read.

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "2b8accf11e7715ffadb9c4a822a45188",
+		Contract:    "81d0eae98d6dbc0d5e69ef42433460bb",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

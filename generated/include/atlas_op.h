@@ -37,6 +37,9 @@ enum {
     ATLAS_SCHEME_Q8_0 = 2,
     ATLAS_SCHEME_Q4_0 = 3,
     ATLAS_SCHEME_Q4_1 = 4,
+    ATLAS_SCHEME_F8 = 5,
+    ATLAS_SCHEME_F8BLOCK = 6,
+    ATLAS_SCHEME_NVFP4 = 7,
 };
 
 typedef struct atlas_Weight {
