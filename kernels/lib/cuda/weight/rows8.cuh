@@ -1,6 +1,6 @@
 // Layout rows8 of bf16 weights: row-major, each row padded with zeros to whole vectors of eight. Pack, Unpack, Embedding.
 #pragma once
-#include "lib/cuda/atlas.cuh"
+#include "lib/cuda/weight/tile64.cuh"
 
 namespace atlas {
 
@@ -10,7 +10,6 @@ __device__ inline int padded(int cols) { return (cols + 7) / 8 * 8; }
 __device__ inline const atlas_act *weight_row(const atlas_Weight &w, int m, int n) {
     return reinterpret_cast<const atlas_act *>(w.Data + m * w.Stride) + size_t(n) * padded(w.Cols);
 }
-__device__ inline float row_scale(const atlas_Weight &w, int m, int n) { return w.Scale ? w.Scale[size_t(m) * w.Rows + n] : 1.0f; }
 
 }  // namespace atlas
 
