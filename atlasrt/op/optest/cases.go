@@ -51,16 +51,16 @@ func batches(o Options) []*Case {
 			}
 			logits := of(what, op.Logits{W: matrix(scheme, s.rows, s.cols), Rows: rows, InRows: rows})
 			set(logits, "Index", index)
-			list = append(list, logits,
-				of(what, op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: rows, OutPitch: int32(s.rows + 5*i)}).with("Bias"))
+			list = append(list, logits.with(factored(scheme)),
+				of(what, op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: rows, OutPitch: int32(s.rows + 5*i)}).with("Bias", factored(scheme)))
 		}
 		ids, few := picks(rows, 8, 2, 0), picks(rows, 8, 2, 1)
 		what := name(fmt.Sprintf("%s 8×32×96 top 2", scheme))
 		list = append(list,
-			of(what, op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(ids),
-			of(what, op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(ids),
-			of(what+", few experts", op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(few),
-			of(what+", few experts", op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(few))
+			of(what, op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(ids).with(factored(scheme)),
+			of(what, op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(ids).with(factored(scheme)),
+			of(what+", few experts", op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(few).with(factored(scheme)),
+			of(what+", few experts", op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(few).with(factored(scheme)))
 	}
 	return list
 }

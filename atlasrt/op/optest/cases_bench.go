@@ -67,7 +67,7 @@ func (n network) products(scheme op.Scheme, rows int) []*Case {
 		{"down", shape{n.hidden, n.inner}},
 	} {
 		name := fmt.Sprintf("%s %s %s %s rows %d", n.name, scheme, m.what, m.shape, rows)
-		list = append(list, of(name, op.Linear{W: matrix(scheme, m.rows, m.cols), Rows: int32(rows), OutPitch: int32(m.rows)}))
+		list = append(list, of(name, op.Linear{W: matrix(scheme, m.rows, m.cols), Rows: int32(rows), OutPitch: int32(m.rows)}).with(factored(scheme)))
 	}
 	if rows > 8 || n.hidden > 2048 { // nobody needs the gigabytes
 		return list
@@ -78,9 +78,9 @@ func (n network) products(scheme op.Scheme, rows int) []*Case {
 	}
 	name := fmt.Sprintf("%s %s %s rows %d", n.name, scheme, shape{n.vocab, n.hidden}, rows)
 	logits := of(name, op.Logits{W: matrix(scheme, n.vocab, n.hidden), Rows: int32(rows), InRows: int32(rows)})
-	set(logits, "Index", index)
+	set(logits.with(factored(scheme)), "Index", index)
 	embedding := of(name, op.Embedding{W: matrix(scheme, n.vocab, n.hidden), Rows: int32(rows)})
-	set(embedding, "IDs", index)
+	set(embedding.with(factored(scheme)), "IDs", index)
 	return append(list, logits, embedding)
 }
 
@@ -120,7 +120,7 @@ func mixture(scheme op.Scheme, rows int, o Options) []*Case {
 	name := fmt.Sprintf("%s %d×%d×%d top %d rows %d", scheme, count, inner, hidden, top, rows)
 	ids := picks(rows, count, top, 0)
 	return []*Case{
-		of(name, op.ExpertUp{W: experts(scheme, count, 2*inner, hidden), Rows: int32(rows), TopK: top}).group(ids),
-		of(name, op.ExpertDown{W: experts(scheme, count, hidden, inner), Rows: int32(rows), TopK: top}).group(ids),
+		of(name, op.ExpertUp{W: experts(scheme, count, 2*inner, hidden), Rows: int32(rows), TopK: top}).group(ids).with(factored(scheme)),
+		of(name, op.ExpertDown{W: experts(scheme, count, hidden, inner), Rows: int32(rows), TopK: top}).group(ids).with(factored(scheme)),
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-var schemes = []op.Scheme{op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1}
+var schemes = []op.Scheme{
+	op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4,
+}
 
 // rowCounts are numbers of rows around the sizes of tiles.
 func rowCounts(o Options) []int {
@@ -25,7 +27,7 @@ func (s shape) String() string { return fmt.Sprintf("%d×%d", s.rows, s.cols) }
 // shapes are matrices with few, odd and many rows and columns that the scheme can hold.
 func shapes(scheme op.Scheme, o Options) []shape {
 	list := []shape{{17, 32}, {97, 96}, {48, 576}, {144, 1536}}
-	if scheme == op.SchemeBF16 {
+	if scheme.Block() == 1 {
 		list = append(list, shape{33, 97}, shape{16, 1})
 	}
 	if !o.Short {
@@ -47,7 +49,7 @@ func linearCases(o Options) []*Case {
 				if (i+k)%3 == 1 {
 					x.OutPitch, name = int32(s.rows+1+7*k), name+" pitch"
 				}
-				if (i+k)%5 == 2 {
+				if (i+k)%5 == 2 || (i+k)%2 == 0 && factored(scheme) != "" {
 					scale, name = "W.Scale", name+" scale"
 				}
 				list = append(list, of(name, x).with(bias, scale))
@@ -72,7 +74,7 @@ func logitsCases(o Options) []*Case {
 					}
 				}
 				set(c, "Index", index)
-				list = append(list, c)
+				list = append(list, c.with(factored(scheme)))
 			}
 			if o.Short {
 				break
@@ -97,7 +99,7 @@ func embeddingCases() []*Case {
 			if i == 1 {
 				c.with("W.Scale")
 			}
-			list = append(list, c)
+			list = append(list, c.with(factored(scheme)))
 		}
 	}
 	return list
@@ -152,8 +154,8 @@ func expertCases(o Options) []*Case {
 				ids := picks(s.rows, s.experts, s.top, pattern)
 				title := fmt.Sprintf("%s %d×%d×%d rows %d top %d, %s", scheme, s.experts, s.half, s.cols, s.rows, s.top, name)
 				list = append(list,
-					of(title, op.ExpertUp{W: experts(scheme, s.experts, 2*s.half, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}).group(ids),
-					of(title, op.ExpertDown{W: experts(scheme, s.experts, s.half, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}).group(ids))
+					of(title, op.ExpertUp{W: experts(scheme, s.experts, 2*s.half, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
+					of(title, op.ExpertDown{W: experts(scheme, s.experts, s.half, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
 			}
 		}
 	}

@@ -82,12 +82,16 @@ func checkpoints(w op.Weight, rng *rand.Rand) [][]byte {
 func checkpoint(w op.Weight, rng *rand.Rand) []byte {
 	data := make([]byte, w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols)))
 	deviation := 1 / math.Sqrt(float64(w.Cols))
-	if w.Scheme == op.SchemeBF16 {
+	switch w.Scheme {
+	case op.SchemeBF16:
 		values := make([]float64, len(data)/2)
 		for i := range values {
 			values[i] = rng.NormFloat64() * deviation
 		}
 		oracle.Encode(data, op.BF16, values)
+		return data
+	case op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4:
+		apart(w, data, rng)
 		return data
 	}
 	fillBytes(data, rng)

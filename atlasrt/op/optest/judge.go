@@ -31,6 +31,9 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 	}
 	if w, ok := c.weight(); ok {
 		p.raw = checkpoints(w, rng)
+		if scale, ok := p.target["W.Scale"]; ok && factored(w.Scheme) != "" {
+			oracle.Encode(scale, op.F32, factors(w, rng))
+		}
 		if p.target["W.Data"], err = j.target.pack(w, p.raw); err != nil {
 			return nil, err
 		}

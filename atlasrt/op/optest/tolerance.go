@@ -50,15 +50,16 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 }
 
 // products is the error of products with weights of a scheme: none but that of sums for exact targets, else what
-// rounding the activations to fit the weights costs.
+// rounding the activations to fit the weights costs: to bytes for GGUF's blocks, else to bf16, which holds the numbers of
+// the other schemes too.
 func (t *Target) products(scheme op.Scheme) float64 {
 	switch {
 	case t.Exact:
 		return 0
-	case scheme == op.SchemeBF16:
-		return roundBF16
+	case scheme == op.SchemeQ8_0 || scheme == op.SchemeQ4_0 || scheme == op.SchemeQ4_1:
+		return roundInt8
 	}
-	return roundInt8
+	return roundBF16
 }
 
 // largestAngle is the largest position times the largest frequency.

@@ -7,7 +7,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Decode widens elements of type F32, BF16 or F16 from their little-endian bytes, exactly.
+// Decode widens elements of type F32, BF16, F16 or F8E4M3 from their little-endian bytes, exactly.
 func Decode(to []float64, t op.DType, from []byte) {
 	switch t {
 	case op.F32:
@@ -21,6 +21,10 @@ func Decode(to []float64, t op.DType, from []byte) {
 	case op.F16:
 		for i := range to {
 			to[i] = half(binary.LittleEndian.Uint16(from[2*i:]))
+		}
+	case op.F8E4M3:
+		for i := range to {
+			to[i] = e4m3(from[i])
 		}
 	default:
 		panic("BUG: " + t.String() + " is no floating point type of the oracle")
@@ -64,6 +68,32 @@ func half(h uint16) float64 {
 		return sign * math.Ldexp(fraction, -24)
 	}
 	return sign * math.Ldexp(1024+fraction, exponent-25)
+}
+
+// e4m3 widens a byte of 1 sign, 4 exponent and 3 fraction bits. There are no infinities: the largest number is 448, and
+// only two codes are no number. Source: Micikevicius et al. 2022, https://arxiv.org/abs/2209.05433.
+func e4m3(b byte) float64 {
+	sign, exponent, fraction := 1.0, int(b>>3&0xf), float64(b&7)
+	if b&0x80 != 0 {
+		sign = -1
+	}
+	switch {
+	case b&0x7f == 0x7f:
+		return math.NaN()
+	case exponent == 0:
+		return sign * math.Ldexp(fraction, -9)
+	}
+	return sign * math.Ldexp(8+fraction, exponent-10)
+}
+
+// fp4 widens the low four bits of b, e2m1: 1 sign, 2 exponent and 1 fraction bit.
+// Source: OCP Microscaling Formats (MX) Specification 1.0, section 5.3.3.
+func fp4(b byte) float64 {
+	magnitude := [...]float64{0, 0.5, 1, 1.5, 2, 3, 4, 6}[b&7]
+	if b&8 != 0 {
+		return -magnitude
+	}
+	return magnitude
 }
 
 func toBfloat(x float64) uint16 {

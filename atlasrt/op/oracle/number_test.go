@@ -74,6 +74,28 @@ func TestHalfKnownValues(t *testing.T) {
 	}
 }
 
+func TestSmallFloatsKnownValues(t *testing.T) {
+	cases := []struct {
+		bits byte
+		want float64
+	}{
+		{0x00, 0}, {0x01, 0x1p-9}, {0x07, 7 * 0x1p-9}, {0x08, 0x1p-6}, {0x38, 1}, {0x39, 1.125}, {0xc0, -2}, {0x7e, 448}, {0xfe, -448},
+	}
+	for _, c := range cases {
+		if got := e4m3(c.bits); got != c.want {
+			t.Errorf("e4m3(%#02x) = %g, want %g", c.bits, got, c.want)
+		}
+	}
+	if a, b := e4m3(0x7f), e4m3(0xff); !math.IsNaN(a) || !math.IsNaN(b) {
+		t.Errorf("e4m3 of 0x7f and 0xff: got %g and %g, want NaN", a, b)
+	}
+	for code, want := range []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6} {
+		if got, negative := fp4(byte(code)|0xa0), fp4(byte(code)|8); got != want || negative != -want {
+			t.Errorf("fp4(%d) = %g and %g, want %g and %g", code, got, negative, want, -want)
+		}
+	}
+}
+
 func TestDequantise(t *testing.T) {
 	codes := make([]byte, 16)
 	for i := range codes {

@@ -100,6 +100,61 @@ func TestLinearPitchBiasAndScale(t *testing.T) {
 	near(b, "out", get[float32](b, x.Out, 5), 106, 350, 0, 102, 250)
 }
 
+// Codes and scales lie apart: each scheme's matrix is read through Embedding, whose rows are the weights themselves.
+func TestScalesApartFromCodes(t *testing.T) {
+	b := newBench(t)
+	// 17 rows of 130 columns are 2×2 blocks. All codes are 1 but for the first and the last of each row.
+	const rows, cols = 17, 130
+	f8 := make([]byte, rows*cols)
+	for i := range f8 {
+		f8[i] = 0x38
+	}
+	for n := range rows {
+		f8[n*cols], f8[n*cols+cols-1] = 0x40, 0xc4 // 2 and -3
+	}
+	var scales []byte
+	for _, v := range []float32{1, 10, 100, 1000} {
+		scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(v))
+	}
+	// Two rows of 32 columns of fp4 are 2×2 blocks: 0.5 and -6 by turns.
+	fp4 := make([]byte, 2*16, 2*18)
+	for i := range fp4 {
+		fp4[i] = 0xf1
+	}
+	factors := put(b, make([]float32, 2*rows)...)
+	if err := b.device.CopyIn(factors+4*(rows-1), binary.LittleEndian.AppendUint32(nil, math.Float32bits(7))); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		scheme     op.Scheme
+		rows, cols int32
+		raw        []byte
+		factors    op.Ptr
+		row        int32
+		want       map[int]float32
+	}{
+		{op.SchemeF8, rows, cols, f8, 0, 3, map[int]float32{0: 2, 1: 1, 129: -3}},
+		{op.SchemeF8, rows, cols, f8, factors, 16, map[int]float32{0: 14, 1: 7, 129: -21}},
+		{op.SchemeF8Block, rows, cols, append(f8[:len(f8):len(f8)], scales...), 0, 15, map[int]float32{0: 2, 127: 1, 128: 10, 129: -30}},
+		{op.SchemeF8Block, rows, cols, append(f8[:len(f8):len(f8)], scales...), 0, 16, map[int]float32{0: 200, 127: 100, 128: 1000, 129: -3000}},
+		{op.SchemeNVFP4, 2, 32, append(fp4, 0x38, 0x40, 0x30, 0xb8), 0, 0, map[int]float32{0: 0.5, 1: -6, 15: -6, 16: 1, 31: -12}},
+		{op.SchemeNVFP4, 2, 32, append(fp4, 0x38, 0x40, 0x30, 0xb8), 0, 1, map[int]float32{0: 0.25, 15: -3, 16: -0.5, 17: 6}},
+	}
+	for _, c := range cases {
+		w := op.Weight{Scheme: c.scheme, Rows: c.rows, Cols: c.cols, Count: 1, Scale: c.factors}
+		w.Data = put(b, make([]byte, b.PackedBytes(c.scheme, c.rows, c.cols))...)
+		b.Pack(b.stream, op.Pack{W: w, Raw: put(b, c.raw...), Bytes: int64(len(c.raw))})
+		x := op.Embedding{Out: put(b, make([]float32, c.cols)...), IDs: put(b, c.row), W: w, Rows: 1}
+		b.Embedding(b.stream, x)
+		got := get[float32](b, x.Out, int(c.cols))
+		for k, want := range c.want {
+			if got[k] != want {
+				t.Errorf("%s, row %d: column %d is %g, want %g", c.scheme, c.row, k, got[k], want)
+			}
+		}
+	}
+}
+
 func TestLogitsAndEmbedding(t *testing.T) {
 	b := newBench(t)
 	w := matrix(b, 2, 2, 1, 2, 3, 4)

@@ -8,9 +8,28 @@ import (
 
 // weightRow reads row n of stacked matrix e.
 func weightRow(to []float64, w op.Weight, e, n int) {
-	bytes := w.Scheme.RawBytes(1, int64(w.Cols))
-	raw := slice[byte](w.Data+op.Ptr(int64(e)*w.Stride+int64(n)*bytes), int(bytes))
-	Dequantise(to, w.Scheme, raw)
+	matrix := w.Data + op.Ptr(int64(e)*w.Stride)
+	switch w.Scheme {
+	case op.SchemeF8Block:
+		codes, scales := apart(matrix, w, n, int(w.Cols))
+		Decode(to, op.F8E4M3, codes)
+		blocks := (len(to) + op.F8BlockCols - 1) / op.F8BlockCols
+		row := make([]float64, blocks)
+		Decode(row, op.F32, scales[n/op.F8BlockRows*blocks*4:])
+		for k := range to {
+			to[k] *= row[k/op.F8BlockCols]
+		}
+	case op.SchemeNVFP4:
+		codes, scales := apart(matrix, w, n, int(w.Cols)/2)
+		row := make([]float64, len(to)/16)
+		Decode(row, op.F8E4M3, scales[n*len(row):])
+		for k := range to {
+			to[k] = fp4(codes[k/2]>>(k%2*4)) * row[k/16]
+		}
+	default:
+		bytes := w.Scheme.RawBytes(1, int64(w.Cols))
+		Dequantise(to, w.Scheme, slice[byte](matrix+op.Ptr(int64(n)*bytes), int(bytes)))
+	}
 	if w.Scale == 0 {
 		return
 	}
@@ -20,11 +39,21 @@ func weightRow(to []float64, w op.Weight, e, n int) {
 	}
 }
 
-// Dequantise widens one row of a matrix from a checkpoint's bytes, exactly. The block formats are those of GGUF:
-// see the schemes of package op.
+// apart gives the codes of row n, bytes of them, and the block scales that follow the codes of all rows.
+func apart(matrix op.Ptr, w op.Weight, n, bytes int) (codes, scales []byte) {
+	all := slice[byte](matrix, int(w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols))))
+	return all[n*bytes : (n+1)*bytes], all[int(w.Rows)*bytes:]
+}
+
+// Dequantise widens one row of a matrix from a checkpoint's bytes, exactly, where its scales lie among the codes. The
+// block formats are those of GGUF: see the schemes of package op.
 func Dequantise(to []float64, scheme op.Scheme, raw []byte) {
-	if scheme == op.SchemeBF16 {
+	switch scheme {
+	case op.SchemeBF16:
 		Decode(to, op.BF16, raw)
+		return
+	case op.SchemeF8:
+		Decode(to, op.F8E4M3, raw)
 		return
 	}
 	bytes := int(scheme.RawBytes(1, 32))

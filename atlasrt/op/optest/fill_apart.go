@@ -1,0 +1,85 @@
+package optest
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// Matrices of the schemes whose scales lie apart from the codes. Their e4m3 bytes have one of three exponents, which
+// ones depends on the row, and scales that bring all rows to one size: so a mistake about the smallest codes weighs as
+// much as one about the largest.
+
+// exponents is how many neighbouring exponents the e4m3 bytes of a row have, of sixteen.
+const exponents = 3
+
+// lowest is the first of a row's exponents; 0 is that of subnormal numbers.
+func lowest(row int) int { return row * 5 % (16 - exponents + 1) }
+
+// sizeF8 is about the root mean square of a row's e4m3 bytes.
+func sizeF8(row int) float64 { return math.Ldexp(3.9, lowest(row)-7) }
+
+// sizeFP4 is the root mean square of the sixteen e2m1 codes.
+const sizeFP4 = 2.93
+
+// f8 is a random e4m3 byte of a row, of either sign, and a number.
+func f8(row int, rng *rand.Rand) byte {
+	b := byte(lowest(row)<<3+rng.IntN(8*exponents)) | byte(rng.IntN(2)<<7)
+	if b&0x7f == 0x7f {
+		b--
+	}
+	return b
+}
+
+// apart makes a matrix's codes and then its block scales.
+func apart(w op.Weight, data []byte, rng *rand.Rand) {
+	rows, cols := int(w.Rows), int(w.Cols)
+	switch w.Scheme {
+	case op.SchemeF8:
+		for i := range data {
+			data[i] = f8(i/cols, rng)
+		}
+	case op.SchemeF8Block:
+		for i := range rows * cols {
+			data[i] = f8(i/cols/op.F8BlockRows, rng)
+		}
+		scales, blocks := data[rows*cols:], (cols+op.F8BlockCols-1)/op.F8BlockCols
+		for i := range len(scales) / 4 {
+			scale := (0.5 + rng.Float64()) / math.Sqrt(float64(cols)) / sizeF8(i/blocks)
+			oracle.Encode(scales[4*i:], op.F32, []float64{scale})
+		}
+	default:
+		codes, scales := data[:rows*cols/2], data[rows*cols/2:]
+		fillBytes(codes, rng)
+		for i := range scales {
+			scales[i] = f8(i/(cols/16), rng) &^ 0x80
+		}
+	}
+}
+
+// factors makes the Weight.Scale of stacked matrices, which brings their rows to the size that checkpoint promises;
+// none for schemes whose rows have it already.
+func factors(w op.Weight, rng *rand.Rand) []float64 {
+	var list []float64
+	for i := range int(w.Count) * int(w.Rows) {
+		row := i % int(w.Rows)
+		scale := (0.5 + rng.Float64()) / math.Sqrt(float64(w.Cols)) / sizeF8(row)
+		switch w.Scheme {
+		case op.SchemeF8:
+			list = append(list, scale)
+		case op.SchemeNVFP4:
+			list = append(list, scale/sizeFP4)
+		}
+	}
+	return list
+}
+
+// factored names the Weight.Scale of schemes whose rows have no size of their own.
+func factored(scheme op.Scheme) string {
+	if scheme == op.SchemeF8 || scheme == op.SchemeNVFP4 {
+		return "W.Scale"
+	}
+	return ""
+}
