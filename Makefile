@@ -2,17 +2,34 @@
 
 export CGO_ENABLED = 0
 TAGS     = -tags nomsgpack
+CUDA     = .toolchain/cuda
 DEFAULT  = .cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LINT     = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME = 60s
 SOAK     = 5
 RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
-.PHONY: build check test testdata fuzz lint fmt gen bench serve clean
+.PHONY: build cuda cuda-all cuda-toolchain check test testdata fuzz lint fmt gen bench serve clean
 
-build: bin/atlasc ## compile the kernels of every target, then both programs
+build: bin/atlasc ## compile the kernels of every CPU, then both programs
+	bin/atlasc build --hw 'cpu-*'
+	$(RUNTIME)
+
+cuda: bin/atlasc cuda-toolchain ## compile the kernels of an H200, then the server
+	bin/atlasc build --hw h200
+	$(RUNTIME)
+
+cuda-all: bin/atlasc cuda-toolchain ## compile the kernels of every GPU, then the server
 	bin/atlasc build
 	$(RUNTIME)
+
+cuda-toolchain: $(CUDA)/.installed ## nvcc 13.0 from Python packages, where neither CUDA_HOME nor PATH has one
+
+$(CUDA)/.installed:
+	@command -v nvcc >/dev/null || test -n "$$CUDA_HOME" || { command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }; \
+	python3 -m pip install --quiet --disable-pip-version-check --target $(CUDA) --upgrade nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
+	nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; }
+	@mkdir -p $(CUDA) && touch $@
 
 bin/atlasc: FORCE
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 from https://go.dev/dl"; exit 3; }

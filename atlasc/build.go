@@ -55,9 +55,15 @@ func (c *buildCommand) Run(env *environment) error {
 	}
 	var failed []error
 	for _, pkg := range packages {
-		if p.state(pkg) != built {
-			failed = append(failed, env.image(p, pkg))
+		if p.state(pkg) == built {
+			continue
 		}
+		err := env.image(p, pkg)
+		if toolchain.IsMissing(err) && len(packages) > 1 { // what can be built is built
+			fmt.Fprintf(env.stdout, "%s: not built: %v\n", pkg.Hardware.Name, err)
+			continue
+		}
+		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
 }

@@ -24,7 +24,11 @@ func (doctorCommand) Run(env *environment) error {
 	}
 	var first error
 	for _, name := range toolchain.Names {
-		compiler, err := toolchain.Find(name, root, env.gcc)
+		hardware := served(hardware, name)
+		if len(hardware) == 0 {
+			continue
+		}
+		compiler, err := toolchain.Find(name, root, env.compilers)
 		if err != nil {
 			return err
 		}
@@ -37,7 +41,10 @@ func (doctorCommand) Run(env *environment) error {
 		case err != nil:
 			return err
 		}
-		fmt.Fprintf(env.stdout, "%s: %s\n  serves %s\n", name, version, strings.Join(served(hardware, name), ", "))
+		if p, ok := compiler.(interface{ Path() string }); ok && err == nil {
+			version += " (" + p.Path() + ")"
+		}
+		fmt.Fprintf(env.stdout, "%s: %s\n  serves %s\n", name, version, strings.Join(hardware, ", "))
 	}
 	return first
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/klauspost/compress/zstd"
@@ -34,6 +36,16 @@ type kernelReport struct {
 	Manifest  string `json:"manifest"`
 	Code      int64  `json:"code_bytes"`
 	Arguments int64  `json:"argument_bytes"`
+	// GPU is what a kernel of a GPU asks of a multiprocessor.
+	GPU *gpuReport `json:"gpu,omitempty"`
+}
+
+type gpuReport struct {
+	Threads       uint32 `json:"threads"` // of a block
+	Registers     int64  `json:"registers"`
+	Stack         int64  `json:"stack_bytes"` // where registers spill to
+	Shared        int64  `json:"shared_bytes"`
+	DynamicShared uint32 `json:"dynamic_shared_bytes"`
 }
 
 func (c *inspectCommand) Run(env *environment) error {
@@ -60,7 +72,12 @@ func (c *inspectCommand) Run(env *environment) error {
 	out := imageReport{Hardware: pkg.Hardware.Name, State: p.state(pkg), Packed: len(packed), Image: r.Bytes, Machine: r.Machine}
 	for _, e := range pkg.Entries {
 		f, _ := r.Function(e.Name) // a stale image may lack it: no code
-		out.Kernels = append(out.Kernels, kernelReport{e.Name, e.Entry.Op.Name, e.Entry.At("").String(), f.Code, e.Argument})
+		k := kernelReport{Entry: e.Name, Op: e.Entry.Op.Name, Manifest: e.Entry.At("").String(), Code: f.Code, Arguments: e.Argument}
+		if f.Kernel != nil {
+			k.GPU = &gpuReport{Threads: e.Launch.Threads(), Registers: f.Kernel.Registers, Stack: f.Kernel.Stack,
+				Shared: f.Kernel.Shared, DynamicShared: e.Launch.Shared}
+		}
+		out.Kernels = append(out.Kernels, k)
 	}
 	if c.JSON {
 		encoder := json.NewEncoder(env.stdout)
@@ -68,9 +85,26 @@ func (c *inspectCommand) Run(env *environment) error {
 		return encoder.Encode(out)
 	}
 	fmt.Fprintf(env.stdout, "%s: %s, %s, %d kB, packed %d kB\n", out.Hardware, out.State, out.Machine, out.Image>>10, out.Packed>>10)
-	t := table(env, "entry point", "operation", "code bytes", "argument bytes", "manifest")
-	for _, k := range out.Kernels {
-		t.row(k.Entry, k.Op, strconv.FormatInt(k.Code, 10), strconv.FormatInt(k.Arguments, 10), k.Manifest)
+	return out.table(env)
+}
+
+// table prints the kernels; those of GPUs have more to tell.
+func (r *imageReport) table(env *environment) error {
+	columns := []any{"entry point", "operation", "code bytes", "argument bytes"}
+	gpu := slices.ContainsFunc(r.Kernels, func(k kernelReport) bool { return k.GPU != nil })
+	if gpu {
+		columns = append(columns, "threads", "registers", "stack", "shared", "dynamic shared")
+	}
+	t := table(env, append(columns, "manifest")...)
+	for _, k := range r.Kernels {
+		cells := []any{k.Entry, k.Op, strconv.FormatInt(k.Code, 10), strconv.FormatInt(k.Arguments, 10)}
+		if gpu {
+			g := cmp.Or(k.GPU, &gpuReport{})
+			for _, n := range []int64{int64(g.Threads), g.Registers, g.Stack, g.Shared, int64(g.DynamicShared)} {
+				cells = append(cells, strconv.FormatInt(n, 10))
+			}
+		}
+		t.row(append(cells, k.Manifest)...)
 	}
 	return t.render()
 }

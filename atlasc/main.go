@@ -32,6 +32,7 @@ Exit codes: 0 done; 1 findings in the sources, or differences; 2 wrong usage; 3 
 type commands struct {
 	Root  string `help:"Source tree, or a folder inside it." default:"." type:"path" placeholder:"DIR"`
 	GCC   string `name:"gcc" help:"C compiler." default:"gcc" env:"ATLASC_GCC" placeholder:"CMD"`
+	NVCC  string `name:"nvcc" help:"CUDA compiler (default: of CUDA_HOME, PATH, or what make cuda-toolchain installed)." env:"ATLASC_NVCC" placeholder:"CMD"`
 	Cache string `help:"Folder of compiled kernels (default: in the user's cache folder)." env:"ATLASC_CACHE" type:"path" placeholder:"DIR"`
 
 	Build   buildCommand   `cmd:"" help:"Generate code and compile what has changed."`
@@ -51,7 +52,7 @@ type environment struct {
 	stdout, stderr io.Writer
 	terminal       bool // stderr is one, so progress is welcome
 	root           string
-	gcc            string
+	compilers      toolchain.Commands
 	cache          string
 }
 
@@ -82,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		fmt.Fprintf(stderr, "atlasc: %v\n", err)
 		return exitUsage
 	}
-	env := &environment{ctx: ctx, stdout: stdout, stderr: stderr, root: c.Root, gcc: c.GCC, cache: c.Cache}
+	env := &environment{ctx: ctx, stdout: stdout, stderr: stderr, root: c.Root, compilers: toolchain.Commands{GCC: c.GCC, NVCC: c.NVCC}, cache: c.Cache}
 	if f, ok := stderr.(*os.File); ok {
 		info, err := f.Stat()
 		env.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -140,5 +141,5 @@ func (env *environment) builder(p *project) (*toolchain.Builder, error) {
 
 // compiler finds the compiler of a hardware.
 func (env *environment) compiler(p *project, name string) (toolchain.Compiler, error) {
-	return toolchain.Find(name, p.root, env.gcc)
+	return toolchain.Find(name, p.root, env.compilers)
 }

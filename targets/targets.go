@@ -36,6 +36,7 @@ type Hardware struct {
 	Features    map[string]Feature `toml:"features"`    // that a kernel may need besides, by the names that manifests use
 	Options     []string           `toml:"options"`     // switches of the runtime that a `when` may ask for
 	Runtime     []string           `toml:"runtime"`     // C files under kernels/ that belong to every image
+	Constants   map[string]int64   `toml:"constants"`   // facts that kernels and expressions of manifests know by these names
 	lines       *strict.Lines
 }
 
@@ -85,6 +86,7 @@ func Hardwares(files fs.FS) ([]*Hardware, error) {
 }
 
 var (
+	constantName = regexp.MustCompile(`^k[A-Z][A-Za-z0-9]*$`)
 	hardwareName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	featureName  = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 )
@@ -105,6 +107,14 @@ func (h *Hardware) check() []strict.Problem {
 	}
 	if h.Activations != "" && h.Activations != "f32" && h.Activations != "bf16" {
 		report("activations", "activations are %q, want f32 or bf16", h.Activations)
+	}
+	for name := range h.Constants {
+		if !constantName.MatchString(name) {
+			report("constants."+name, "constant name %q is not of the form kCamel", name)
+		}
+	}
+	if h.Device == "cuda" && (h.Constants["kSharedPerBlock"] <= 0 || h.Constants["kSharedPerBlock"] > 1<<20) {
+		report("constants", "constant kSharedPerBlock, the bytes of shared memory that a block can have, is missing or no size")
 	}
 	for name, f := range h.Features {
 		if !featureName.MatchString(name) {

@@ -90,7 +90,7 @@ func (d *decoder) value(path string, to reflect.Value, from any) {
 func (d *decoder) structure(path string, to reflect.Value, table map[string]any) {
 	var known []string
 	fields := map[string]reflect.Value{}
-	for f := range to.Type().Fields() {
+	for _, f := range reflect.VisibleFields(to.Type()) { // those of embedded structs as well
 		if name := f.Tag.Get("toml"); name != "" {
 			known = append(known, name)
 			fields[name] = to.FieldByIndex(f.Index)

@@ -23,7 +23,7 @@ var rules = map[string]string{
 	"atlasrt/model":               "atlasrt/op atlasrt/model",
 	"atlasrt/bundle":              "atlasrt/op atlasrt/device",
 	"generated":                   "atlasrt/op atlasrt/bundle",
-	"atlasc":                      "atlasc/internal atlasrt/op targets templates",
+	"atlasc":                      "atlasc/internal atlasrt/op atlasrt/device/cuda/image targets templates",
 	"targets":                     "targets",
 	"templates":                   "",
 	"atlasrt/internal/jinja":      "",

@@ -13,7 +13,6 @@ import (
 	"go/format"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"text/template"
 
@@ -78,6 +77,7 @@ type EntryPoint struct {
 	Name     string
 	Argument int64 // bytes of its argument block
 	Entry    *plan.Entry
+	Launch   *plan.Launch
 }
 
 // Folder is the package's folder.
@@ -125,7 +125,7 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 
 // hardware adds the files of one hardware.
 func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *source.Tree) (*Package, error) {
-	tool, err := toolchain.Find(h.Toolchain, "", "")
+	tool, err := toolchain.Find(h.Toolchain, "", toolchain.Commands{})
 	if err != nil {
 		return nil, diag.List{{Pos: diag.Pos{File: "targets/" + h.File, Line: h.Line("toolchain")},
 			Msg: fmt.Sprintf("toolchain %q is unknown", h.Toolchain), Hint: diag.Suggest(h.Toolchain, toolchain.Names[:])}}
@@ -135,8 +135,9 @@ func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *sourc
 		if err := o.unit(p, e); err != nil {
 			return nil, err
 		}
-		for _, l := range e.Launches {
-			p.Entries = append(p.Entries, EntryPoint{l.Entry, argumentBytes(e), e})
+		for i := range e.Launches {
+			l := &e.Launches[i]
+			p.Entries = append(p.Entries, EntryPoint{l.Entry, argumentBytes(e), e, l})
 		}
 	}
 	for _, name := range h.Runtime {
@@ -185,6 +186,10 @@ func sourcesHash(p *Package, tool toolchain.Compiler, sources *source.Tree) (str
 		files, m := sources.Closure(u.Source)
 		missing = append(missing, m...)
 		fmt.Fprintln(h, u.Source, u.Flags)
+		for _, l := range u.Launches {
+			l.At = diag.Pos{} // lines move
+			fmt.Fprintln(h, l)
+		}
 		if err := sources.Hash(h, files); err != nil {
 			return "", err
 		}
@@ -198,38 +203,4 @@ func argumentBytes(e *plan.Entry) int64 {
 		return e.Op.Size + 8
 	}
 	return e.Op.Size
-}
-
-// unit adds the C file of one kernel.
-func (o *Output) unit(p *Package, e *plan.Entry) error {
-	type constant struct {
-		Name  string
-		Value any
-	}
-	data := struct {
-		Mark, At, Body, Op, Activations string
-		Scratch                         bool
-		Constants                       []constant
-		Launches                        []plan.Launch
-	}{
-		Mark: Mark, At: e.At("").File, Body: e.Body, Op: e.Op.Name, Activations: p.Hardware.Activations,
-		Scratch: e.Scratch != nil, Launches: e.Launches,
-	}
-	for name, value := range e.Const {
-		if n, ok := value.(int64); ok && n < 0 {
-			value = fmt.Sprintf("(%d)", n)
-		}
-		data.Constants = append(data.Constants, constant{name, value})
-	}
-	slices.SortFunc(data.Constants, func(a, b constant) int { return strings.Compare(a.Name, b.Name) })
-	text, err := execute("unit_"+p.Hardware.Toolchain+".tmpl", data)
-	if err != nil {
-		return err
-	}
-	name := path.Join(p.Folder(), "unit", e.ID+".c")
-	o.Files[name] = text
-	p.Units = append(p.Units, toolchain.Unit{
-		Name: "kernel " + e.Name, Source: name, Flags: toolchain.FeatureFlags(p.Hardware.Hardware, e.Needs), At: e.At(""),
-	})
-	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/device/cuda/image"
 )
 
 // Report describes an image.
@@ -19,15 +21,44 @@ type Report struct {
 
 // Function is an exported function.
 type Function struct {
-	Name string `json:"name"`
-	Code int64  `json:"code_bytes"`
+	Name   string  `json:"name"`
+	Code   int64   `json:"code_bytes"`
+	Kernel *Kernel `json:"-"` // of a GPU
 }
 
 // libraries give symbols without further ado: every process that can load an image has them.
 var libraries = []string{"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
-// Image reads a shared library.
-func Image(image []byte) (*Report, error) {
+// Image reads an image of either kind.
+func Image(file []byte) (*Report, error) {
+	if image.Is(file) {
+		return cubins(file)
+	}
+	return library(file)
+}
+
+// cubins reads an image of CUDA kernels.
+func cubins(file []byte) (*Report, error) {
+	i, err := image.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("inspect the image: %w", err)
+	}
+	r := &Report{Bytes: int64(len(file)), Machine: "CUDA"}
+	for _, u := range i.Units {
+		kernels, err := Cubin(u.Code)
+		if err != nil {
+			return nil, fmt.Errorf("unit %s: %w", u.Name, err)
+		}
+		for _, k := range kernels {
+			r.Functions = append(r.Functions, Function{k.Name, k.Code, &k})
+		}
+	}
+	slices.SortFunc(r.Functions, func(a, b Function) int { return strings.Compare(a.Name, b.Name) })
+	return r, nil
+}
+
+// library reads a shared library.
+func library(image []byte) (*Report, error) {
 	f, err := elf.NewFile(bytes.NewReader(image))
 	if err != nil {
 		return nil, fmt.Errorf("inspect the image: %w", err)
@@ -44,7 +75,7 @@ func Image(image []byte) (*Report, error) {
 				r.Undefined = append(r.Undefined, s.Name)
 			}
 		case elf.ST_TYPE(s.Info) == elf.STT_FUNC:
-			r.Functions = append(r.Functions, Function{s.Name, int64(s.Size)})
+			r.Functions = append(r.Functions, Function{Name: s.Name, Code: int64(s.Size)})
 		}
 	}
 	slices.SortFunc(r.Functions, func(a, b Function) int { return strings.Compare(a.Name, b.Name) })

@@ -40,23 +40,46 @@ type Kernel struct {
 	Op      string         `toml:"op"`      // operation of package op
 	Name    string         `toml:"name"`    // one of a kind on a hardware; C identifiers come from it
 	Body    string         `toml:"body"`    // file under kernels/ that the unit includes
-	Inst    string         `toml:"inst"`    // function of the body
 	When    string         `toml:"when"`    // condition over the operation's fields, features and options; "" means always
 	Needs   []string       `toml:"needs"`   // features that the code uses
-	Grid    []string       `toml:"grid"`    // blocks in x, y and z
 	Scratch string         `toml:"scratch"` // bytes of memory that the launches share; "" means none
 	Const   map[string]any `toml:"const"`   // integers and texts that the body knows as macros, and expressions by name
 	Order   string         `toml:"order"`   // of reductions: kernels of an operation that share it give the same bits
 	Replace bool           `toml:"replace"` // in a model's manifest: takes the place of the base set's entry of this name
-	Launch  []Launch       `toml:"launch"`  // instead of inst and grid: several launches in order
+	Shape                  // of the only launch
+	Launch  []Launch       `toml:"launch"` // instead: several launches in order
 	place
 }
 
 // Launch is one of several launches of an entry.
 type Launch struct {
-	Inst string   `toml:"inst"`
-	Grid []string `toml:"grid"`
+	Shape
 	place
+}
+
+// Shape is what is launched and how. All but inst and grid is for GPUs.
+type Shape struct {
+	Inst         string   `toml:"inst"`          // function of the body
+	Grid         []string `toml:"grid"`          // blocks in x, y and z
+	Block        []string `toml:"block"`         // threads of a block in x, y and z
+	Shared       string   `toml:"shared"`        // bytes of dynamic shared memory of a block
+	Cluster      []int64  `toml:"cluster"`       // blocks of a cluster in x, y and z
+	Serial       bool     `toml:"serial"`        // starts when the launch before it has ended, instead of waiting for it itself
+	Cooperative  bool     `toml:"cooperative"`   // all blocks run at once
+	MinBlocks    int64    `toml:"min_blocks"`    // that a multiprocessor is to hold at a time: bounds registers
+	MaxRegisters int64    `toml:"max_registers"` // of a thread that the build allows; 0: any
+	MaxShared    int64    `toml:"max_shared"`    // bytes of shared memory, static and dynamic, that the build allows; 0: what the hardware has
+	MaxStack     int64    `toml:"max_stack"`     // bytes of a thread's stack that the build allows: spilled registers lie there
+}
+
+func (s *Shape) empty() bool {
+	return s.Inst == "" && s.Grid == nil && !s.Threads()
+}
+
+// Threads tells whether something is said that only GPUs know.
+func (s *Shape) Threads() bool {
+	return s.Block != nil || s.Shared != "" || s.Cluster != nil || s.Serial || s.Cooperative ||
+		s.MinBlocks != 0 || s.MaxRegisters != 0 || s.MaxShared != 0 || s.MaxStack != 0
 }
 
 // Launches are the entry's launches in order; one where it has no list of them.
@@ -64,7 +87,7 @@ func (k *Kernel) Launches() []Launch {
 	if len(k.Launch) > 0 {
 		return k.Launch
 	}
-	return []Launch{{k.Inst, k.Grid, k.place}}
+	return []Launch{{k.Shape, k.place}}
 }
 
 // place is where a table stands.
@@ -140,8 +163,8 @@ func (k *Kernel) check(diags *diag.List) {
 		word(diags, k.place, "order", k.Order)
 	}
 	word(diags, k.place, "name", k.Name)
-	if len(k.Launch) > 0 && (k.Inst != "" || k.Grid != nil) {
-		diags.Add(k.Launch[0].At(""), "move them into a launch", "kernel %s has launches, and inst or grid of its own besides", k.Name)
+	if len(k.Launch) > 0 && !k.Shape.empty() {
+		diags.Add(k.Launch[0].At(""), "move them into a launch", "kernel %s has launches, and inst, grid or the like of its own besides", k.Name)
 	}
 	for _, l := range k.Launches() {
 		if !instance.MatchString(l.Inst) {
@@ -149,6 +172,17 @@ func (k *Kernel) check(diags *diag.List) {
 		}
 		if len(l.Grid) < 1 || len(l.Grid) > 3 {
 			diags.Add(l.At("grid"), "write one to three expressions", "grid has %d expressions", len(l.Grid))
+		}
+		if len(l.Block) > 3 {
+			diags.Add(l.At("block"), "write one to three expressions", "block has %d expressions", len(l.Block))
+		}
+		if l.Cluster != nil && (len(l.Cluster) > 3 || slices.Min(l.Cluster) < 1 || slices.Max(l.Cluster) > 16) {
+			diags.Add(l.At("cluster"), "write one to three numbers from 1 to 16", "cluster %v is no size", l.Cluster)
+		}
+		for key, value := range map[string]int64{"min_blocks": l.MinBlocks, "max_registers": l.MaxRegisters, "max_shared": l.MaxShared, "max_stack": l.MaxStack} {
+			if value < 0 || value > 1<<20 {
+				diags.Add(l.At(key), "write a size", "%s is %d", key, value)
+			}
 		}
 	}
 	for name, value := range k.Const {

@@ -178,7 +178,10 @@ func (b *builder) expressions(e *Entry) {
 			b.diags.Add(e.At("needs"), diag.Suggest(need, features), "hardware %s has no feature %q", b.hardware.Name, need)
 		}
 	}
-	constants := map[string]int64{}
+	constants := maps.Clone(b.hardware.Constants)
+	if constants == nil {
+		constants = map[string]int64{}
+	}
 	for name, value := range e.Const {
 		if n, ok := value.(int64); ok {
 			constants[name] = n
@@ -197,7 +200,7 @@ func (b *builder) expressions(e *Entry) {
 	}
 	launches := e.Kernel.Launches()
 	for i, l := range launches {
-		launch := Launch{Entry: "atlas_" + e.ID, Inst: l.Inst}
+		launch := Launch{Launch: &l, Entry: "atlas_" + e.ID}
 		if len(launches) > 1 {
 			launch.Entry = fmt.Sprintf("%s_%d", launch.Entry, i)
 		}
@@ -211,6 +214,7 @@ func (b *builder) expressions(e *Entry) {
 			}
 			launch.Grid = append(launch.Grid, g)
 		}
+		b.threads(&launch, size)
 		e.Launches = append(e.Launches, launch)
 	}
 	e.cover = expr.NewCover(e.Needs, e.When)

@@ -108,12 +108,18 @@ func (e *Entry) Conditions() []string {
 }
 
 // Launch is one launch of an entry: the C entry point that atlasc defines, the function of the body that it calls, and
-// how many blocks there are in each direction.
+// how many blocks there are in each direction. Hardware without threads has no Block, and the rest is zero.
 type Launch struct {
-	Entry string
-	Inst  string
-	Grid  []*expr.Expr
+	*manifest.Launch
+	Entry   string
+	Grid    []*expr.Expr
+	Block   [3]uint32 // threads in x, y and z
+	Shared  uint32    // bytes of dynamic shared memory
+	Cluster [3]uint32 // blocks in x, y and z; zeros where there are no clusters
 }
+
+// Threads is how many threads a block has.
+func (l *Launch) Threads() uint32 { return l.Block[0] * l.Block[1] * l.Block[2] }
 
 // Make reads the manifests under kernels/ in tree and plans the hardware that has one and whose name matches the pattern
 // only (as path.Match has it).

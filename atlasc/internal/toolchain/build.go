@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -46,7 +45,11 @@ func (b *Builder) Image(ctx context.Context, c Compiler, units []Unit) ([]byte, 
 			return nil, err
 		}
 	}
-	imageKey := cache.ActionID(sha256.Sum256(slices.Concat([]byte("image"), join(keys))))
+	h := sha256.New()
+	for i, u := range units {
+		fmt.Fprintf(h, "image %x %q %v\n", keys[i], u.Source, u.Launches)
+	}
+	imageKey := cache.ActionID(h.Sum(nil))
 	if image, _, err := store.GetBytes(imageKey); err == nil {
 		return image, nil
 	}
@@ -60,7 +63,7 @@ func (b *Builder) Image(ctx context.Context, c Compiler, units []Unit) ([]byte, 
 		return nil, err
 	}
 	out := filepath.Join(work, "image")
-	if err := c.Link(ctx, objects, out); err != nil {
+	if err := c.Link(ctx, units, objects, out); err != nil {
 		return nil, err
 	}
 	image, err := os.ReadFile(out)
@@ -72,14 +75,6 @@ func (b *Builder) Image(ctx context.Context, c Compiler, units []Unit) ([]byte, 
 	}
 	_ = store.Trim() // an old entry more does no harm
 	return image, nil
-}
-
-func join(keys []cache.ActionID) []byte {
-	var all []byte
-	for _, k := range keys {
-		all = append(all, k[:]...)
-	}
-	return all
 }
 
 // key names all that an object depends on.

@@ -35,7 +35,7 @@ func (f *fake) Compile(_ context.Context, u Unit, object string) error {
 	return os.WriteFile(object, []byte(u.Name+";"), 0o666)
 }
 
-func (f *fake) Link(_ context.Context, objects []string, image string) error {
+func (f *fake) Link(_ context.Context, _ []Unit, objects []string, image string) error {
 	var all []byte
 	for _, o := range objects {
 		text, err := os.ReadFile(o)
@@ -110,10 +110,10 @@ func TestFailures(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	if _, err := Find("nvc", "", ""); err == nil {
+	if _, err := Find("nvc", "", Commands{}); err == nil {
 		t.Error("unknown toolchain: want an error")
 	}
-	c, err := Find("gcc", t.TempDir(), "no-such-gcc")
+	c, err := Find("gcc", t.TempDir(), Commands{GCC: "no-such-gcc"})
 	if err != nil {
 		t.Fatal(err)
 	}

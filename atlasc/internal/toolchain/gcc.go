@@ -1,7 +1,6 @@
 package toolchain
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,7 @@ var gccLinkFlags = []string{"-shared", "-pthread", "-Wl,--build-id=none", "-Wl,-
 func (g *gcc) Flags() []string { return slices.Concat(gccFlags, gccLinkFlags) }
 
 func (g *gcc) Version(ctx context.Context) (string, error) {
-	out, err := g.run(ctx, "--version")
+	out, err := run(ctx, g.root, g.command, "--version")
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", &MissingError{Tool: g.command, Install: "apt-get install gcc"}
 	}
@@ -46,7 +45,7 @@ func (g *gcc) Compile(ctx context.Context, u Unit, object string) error {
 	for _, folder := range source.Folders {
 		args = append(args, "-I"+folder)
 	}
-	out, err := g.run(ctx, append(args, "-c", "-o", object, u.Source)...)
+	out, err := run(ctx, g.root, g.command, append(args, "-c", "-o", object, u.Source)...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
 		return &Failure{u, out}
@@ -54,21 +53,10 @@ func (g *gcc) Compile(ctx context.Context, u Unit, object string) error {
 	return err
 }
 
-func (g *gcc) Link(ctx context.Context, objects []string, image string) error {
+func (g *gcc) Link(ctx context.Context, _ []Unit, objects []string, image string) error {
 	args := slices.Concat(gccLinkFlags, []string{"-o", image}, objects, []string{"-lm"})
-	if out, err := g.run(ctx, args...); err != nil {
+	if out, err := run(ctx, g.root, g.command, args...); err != nil {
 		return fmt.Errorf("link: %w\n%s", err, out)
 	}
 	return nil
-}
-
-// run returns what the command prints, standard error included.
-func (g *gcc) run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, g.command, args...)
-	cmd.Dir = g.root
-	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	return strings.TrimRight(out.String(), "\n"), err
 }

@@ -1,12 +1,16 @@
-// Package toolchain turns C files into images, through whatever compiler a hardware names.
+// Package toolchain turns C and CUDA files into images, through whatever compiler a hardware names.
 //
 // Results are cached by content: source, every header, flags and the compiler's version. A warning is an error.
 package toolchain
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/targets"
@@ -18,7 +22,27 @@ type Unit struct {
 	Source string   // path from the repository's root
 	Flags  []string // besides those of every unit
 	At     diag.Pos // what asked for it
+	// Launches are the entry points that a unit for a GPU has, and how they are launched.
+	Launches []Launch
 }
+
+// Launch is an entry point of a unit for a GPU, how it is launched, and what it may use.
+type Launch struct {
+	Entry        string
+	Arguments    int64     // bytes of the argument block
+	Block        [3]uint32 // threads in x, y and z
+	Shared       uint32    // bytes of dynamic shared memory
+	Cluster      [3]uint32 // blocks in x, y and z; zeros: no clusters
+	Programmatic bool      // may start before the launch ahead of it ends
+	Cooperative  bool
+	MaxRegisters int64 // of a thread; 0: any
+	MaxShared    int64 // bytes of shared memory of a block, static and dynamic
+	MaxStack     int64 // bytes of a thread
+	At           diag.Pos
+}
+
+// Threads is how many threads a block has.
+func (l *Launch) Threads() uint32 { return l.Block[0] * l.Block[1] * l.Block[2] }
 
 // Compiler is one toolchain. Paths are relative to the repository's root; every command runs there.
 type Compiler interface {
@@ -28,8 +52,8 @@ type Compiler interface {
 	Version(ctx context.Context) (string, error)
 	// Compile compiles one unit. The error is a Failure where the source is to blame.
 	Compile(ctx context.Context, u Unit, object string) error
-	// Link makes an image.
-	Link(ctx context.Context, objects []string, image string) error
+	// Link makes an image of the units' objects. The error is a diag.List where a unit is to blame.
+	Link(ctx context.Context, units []Unit, objects []string, image string) error
 }
 
 // MissingError is a compiler that is not installed.
@@ -53,17 +77,20 @@ func (f *Failure) Error() string {
 }
 
 // Names lists the toolchains.
-var Names = [...]string{"gcc"}
+var Names = [...]string{"gcc", "nvcc"}
 
-// Find returns a toolchain by name, for a repository at root. A command of "" means the toolchain's usual one.
-func Find(name, root, command string) (Compiler, error) {
-	if name != "gcc" {
-		return nil, fmt.Errorf("toolchain %q is unknown (known: gcc)", name)
+// Commands are the compilers' commands that a user asks for; "" means the usual one.
+type Commands struct{ GCC, NVCC string }
+
+// Find returns a toolchain by name, for a repository at root.
+func Find(name, root string, commands Commands) (Compiler, error) {
+	switch name {
+	case "gcc":
+		return &gcc{root: root, command: cmp.Or(commands.GCC, "gcc")}, nil
+	case "nvcc":
+		return &nvcc{root: root, command: commands.NVCC}, nil
 	}
-	if command == "" {
-		command = "gcc"
-	}
-	return &gcc{root: root, command: command}, nil
+	return nil, fmt.Errorf("toolchain %q is unknown (known: %s)", name, strings.Join(Names[:], ", "))
 }
 
 // FeatureFlags are the flags of a unit that needs features.
@@ -79,4 +106,15 @@ func FeatureFlags(h *targets.Hardware, needs []string) []string {
 func IsMissing(err error) bool {
 	var missing *MissingError
 	return errors.As(err, &missing)
+}
+
+// run returns what a command prints, standard error included.
+func run(ctx context.Context, dir, command string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, command, args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return strings.TrimRight(out.String(), "\n"), err
 }

@@ -93,6 +93,9 @@ func (i *Image) Write(w io.Writer) error {
 	return nil
 }
 
+// Is tells whether a file is such an image, by its first line.
+func Is(file []byte) bool { return bytes.HasPrefix(file, []byte(magic)) }
+
 // padding is how many zeros take n to a multiple of align.
 func padding(n int) int { return -n & (align - 1) }
 
