@@ -3,6 +3,7 @@ package op
 // Sampler chooses tokens.
 type Sampler interface {
 	Sample(Stream, Sample)
+	Resolve(Stream, Resolve)
 }
 
 // Sample draws one token per row from its logits.
@@ -34,6 +35,16 @@ type Sample struct {
 	Vocab       int32
 	Edits       int32
 	_           int32
+}
+
+// Resolve puts sampled tokens in the place of references to them: IDs[r] = Sampled[-1-IDs[r]] where IDs[r] < 0.
+//
+// So a step can be queued before the host knows the tokens of the step before. A reference past the end gives -1.
+type Resolve struct {
+	IDs     Ptr `atlas:"inout i32 [Rows]"`
+	Sampled Ptr `atlas:"in i32 [Count]"`
+	Rows    int32
+	Count   int32
 }
 
 // Uniform is the random number in [0,1) that belongs to a seed and a position: the top 24 bits of two rounds of

@@ -119,6 +119,7 @@ var Kernels = [...]string{
 	"atlas_attention_rows_f32",
 	"atlas_rmsnorm_wide",
 	"atlas_rmsnorm",
+	"atlas_resolve",
 	"atlas_rotary_angles",
 	"atlas_rotary_cache",
 	"atlas_route_few",
@@ -414,6 +415,11 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	default:
 		s.launchRmsnorm(q, a)
 	}
+}
+
+// Resolve: kernels/lib/cpu/base.toml:155.
+func (s *Set) Resolve(q op.Stream, a op.Resolve) {
+	s.launchResolve(q, a)
 }
 
 // RotaryAngles: kernels/lib/cpu/base.toml:30.
@@ -1179,11 +1185,19 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
+// launchResolve: kernels/lib/cpu/base.toml:155.
+func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[102], g)
+	}
+}
+
 // launchRotaryAngles: kernels/lib/cpu/base.toml:30.
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[102], g)
+		q.Launch(s.kernels[103], g)
 	}
 }
 
@@ -1191,7 +1205,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[103], g)
+		q.Launch(s.kernels[104], g)
 	}
 }
 
@@ -1199,7 +1213,7 @@ func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[104], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[105], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteMany: kernels/lib/cpu/base.toml:129.
@@ -1207,10 +1221,10 @@ func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[106], g)
 	}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[106], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[107], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchSample: kernels/lib/cpu/base.toml:143.
@@ -1218,11 +1232,11 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[107], g)
+		q.Launch(s.kernels[108], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[108], g)
+		q.Launch(s.kernels[109], g)
 	}
 }
 
@@ -1230,7 +1244,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[109], g)
+		q.Launch(s.kernels[110], g)
 	}
 }
 
@@ -1238,7 +1252,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[110], g)
+		q.Launch(s.kernels[111], g)
 	}
 }
 
@@ -1246,7 +1260,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[111], g)
+		q.Launch(s.kernels[112], g)
 	}
 }
 
@@ -1254,7 +1268,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[112], g)
+		q.Launch(s.kernels[113], g)
 	}
 }
 
@@ -1262,7 +1276,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[113], g)
+		q.Launch(s.kernels[114], g)
 	}
 }
 

@@ -193,6 +193,7 @@ var Kernels = [...]string{
 	"atlas_attention_rows_f32",
 	"atlas_rmsnorm_wide",
 	"atlas_rmsnorm",
+	"atlas_resolve",
 	"atlas_rotary_angles",
 	"atlas_rotary_cache",
 	"atlas_route_few",
@@ -569,6 +570,11 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	default:
 		s.launchRmsnorm(q, a)
 	}
+}
+
+// Resolve: kernels/lib/cpu/base.toml:155.
+func (s *Set) Resolve(q op.Stream, a op.Resolve) {
+	s.launchResolve(q, a)
 }
 
 // RotaryAngles: kernels/lib/cpu/base.toml:30.
@@ -1814,11 +1820,19 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
+// launchResolve: kernels/lib/cpu/base.toml:155.
+func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[176], g)
+	}
+}
+
 // launchRotaryAngles: kernels/lib/cpu/base.toml:30.
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -1826,7 +1840,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -1834,7 +1848,7 @@ func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[178], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[179], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteMany: kernels/lib/cpu/base.toml:129.
@@ -1842,10 +1856,10 @@ func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[180], g)
 	}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[180], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[181], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchSample: kernels/lib/cpu/base.toml:143.
@@ -1853,11 +1867,11 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[182], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
@@ -1865,7 +1879,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -1873,7 +1887,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -1881,7 +1895,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -1889,7 +1903,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
@@ -1897,7 +1911,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[188], g)
 	}
 }
 

@@ -254,6 +254,18 @@ static_assert(offsetof(atlas_RMSNorm, Cols) == 36, "op.RMSNorm.Cols");
 static_assert(offsetof(atlas_RMSNorm, Eps) == 40, "op.RMSNorm.Eps");
 static_assert(offsetof(atlas_RMSNorm, pad_) == 44, "op.RMSNorm.pad_");
 
+typedef struct atlas_Resolve {
+    int32_t *IDs;            // inout [Rows]
+    const int32_t *Sampled;  // in    [Count]
+    int32_t Rows;
+    int32_t Count;
+} atlas_Resolve;
+static_assert(sizeof(atlas_Resolve) == 24, "size of op.Resolve");
+static_assert(offsetof(atlas_Resolve, IDs) == 0, "op.Resolve.IDs");
+static_assert(offsetof(atlas_Resolve, Sampled) == 8, "op.Resolve.Sampled");
+static_assert(offsetof(atlas_Resolve, Rows) == 16, "op.Resolve.Rows");
+static_assert(offsetof(atlas_Resolve, Count) == 20, "op.Resolve.Count");
+
 typedef struct atlas_RotaryAngles {
     float *Out;                // out   [Rows,2*Pairs]
     const int32_t *Positions;  // in    [Axes,Rows]

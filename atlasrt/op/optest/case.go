@@ -27,7 +27,7 @@ type Case struct {
 type call interface {
 	op.Embedding | op.RMSNorm | op.Linear | op.SwiGLU | op.Logits |
 		op.RotaryAngles | op.RotaryCache | op.PagedAttention |
-		op.Route | op.ExpertUp | op.ExpertDown | op.Sample |
+		op.Route | op.ExpertUp | op.ExpertDown | op.Sample | op.Resolve |
 		op.Pack | op.Unpack | op.Copy | op.Fill | op.Convert
 }
 

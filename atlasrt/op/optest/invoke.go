@@ -12,7 +12,7 @@ var ops = [...]string{
 	"Pack", "Unpack", "Copy", "Fill", "Convert",
 	"Embedding", "RMSNorm", "Linear", "SwiGLU", "Logits",
 	"RotaryAngles", "RotaryCache", "PagedAttention",
-	"Route", "ExpertUp", "ExpertDown", "Sample",
+	"Route", "ExpertUp", "ExpertDown", "Sample", "Resolve",
 }
 
 // invoke calls the method that belongs to a struct. A switch and not reflection by name, which would keep every method
@@ -53,6 +53,8 @@ func invoke(set bundle.Set, q op.Stream, args any) {
 		set.ExpertDown(q, x)
 	case op.Sample:
 		set.Sample(q, x)
+	case op.Resolve:
+		set.Resolve(q, x)
 	default:
 		panic(fmt.Sprintf("BUG: %T is no op", args))
 	}
