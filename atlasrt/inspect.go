@@ -9,7 +9,6 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 )
 
 // inspectCommand lists what a model reads from a checkpoint and how each tensor is kept.
@@ -38,11 +37,7 @@ func (c *inspectCommand) Run() error {
 	table.Header("tensor", "shape", "stored", "kept")
 	for _, want := range p.Counter.Wants {
 		info, _ := checkpoint.Info(want.Name)
-		kept := "f32"
-		if len(want.Shape) > 1 {
-			kept = load.SchemeOf(info.Type).String()
-		}
-		_ = table.Append(want.Name, fmt.Sprint(want.Shape), info.Type.String(), kept)
+		_ = table.Append(want.Name, fmt.Sprint(want.Shape), info.Type.String(), p.Counter.Kept(want.Name))
 	}
 	return table.Render()
 }

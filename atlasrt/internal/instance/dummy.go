@@ -15,8 +15,10 @@ func Dummy(t *Target, config *weights.Config, matrices tensor.Type) (weights.Che
 	if err != nil {
 		return nil, err
 	}
-	types := func(name string) (tensor.Type, bool) { return tensor.BF16, name != "rope_freqs.weight" }
-	counter := load.NewCounter(t.Set, types)
+	all := func(name string) (load.Storage, bool) {
+		return load.Plain(weights.Info{Name: name, Type: tensor.BF16}), name != "rope_freqs.weight"
+	}
+	counter := load.NewCounter(t.Set, all)
 	construct(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
 	return dummy.New(config, counter.Wants, dummy.Options{Matrices: matrices})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
+	"github.com/atlas-inference/atlas/atlasrt/device/cuda"
 )
 
 // Hardware says which kernels to run and how.
@@ -19,6 +20,7 @@ type Hardware struct {
 	Name    string           // of one of them; empty: the first that this machine can run
 	Kernels string           // a folder with <hardware>/image.zst that takes the place of the linked images
 	Threads int              // of a CPU; 0: one for each processor
+	GPU     int              // which one, where there are several
 	Exact   bool             // activations stay in f32 everywhere
 }
 
@@ -39,10 +41,7 @@ func (h Hardware) Open() (*Target, error) {
 	if h.Kernels != "" {
 		override = os.DirFS(h.Kernels)
 	}
-	if b.Device != "cpu" {
-		return nil, fmt.Errorf("%s: this program has no device called %q", b.Hardware, b.Device)
-	}
-	d, err := cpu.New(h.Threads)
+	d, err := h.device(b)
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +55,45 @@ func (h Hardware) Open() (*Target, error) {
 	return &Target{Device: d, Set: set, Bundle: b}, nil
 }
 
+// device opens what b's kernels run on.
+func (h Hardware) device(b *bundle.Bundle) (device.Device, error) {
+	switch b.Device {
+	case "cpu":
+		return cpu.New(h.Threads)
+	case "cuda":
+		return cuda.Open(h.GPU)
+	}
+	return nil, fmt.Errorf("%s: this program has no device called %q", b.Hardware, b.Device)
+}
+
+// Features lists what this machine's processor of a kind of device has.
+func (h Hardware) Features(device string) ([]string, error) {
+	switch device {
+	case "cpu":
+		return cpu.Features(), nil
+	case "cuda":
+		p, err := cuda.Probe(h.GPU)
+		return p.Features(), err
+	}
+	return nil, fmt.Errorf("this program has no device called %q", device)
+}
+
 // choose finds the named bundle, or the best that this machine can run, and what the machine has.
 func (h Hardware) choose() (*bundle.Bundle, []string, error) {
-	present := cpu.Features()
 	if h.Name != "" {
 		i := slices.IndexFunc(h.Bundles, func(b *bundle.Bundle) bool { return b.Hardware == h.Name })
 		if i < 0 {
 			return nil, nil, fmt.Errorf("this program has no kernels for %q (it has: %s)", h.Name, h.names())
 		}
-		return h.Bundles[i], present, nil
+		present, err := h.Features(h.Bundles[i].Device)
+		return h.Bundles[i], present, err
 	}
-	for _, b := range h.Bundles {
-		if len(b.Missing(present)) == 0 {
-			return b, present, nil
+	for _, built := range []bool{true, false} { // kernels that are not built are worth an error only where none are
+		for _, b := range h.Bundles {
+			present, err := h.Features(b.Device)
+			if err == nil && len(b.Missing(present)) == 0 && (b.Built() || h.Kernels != "" || !built) {
+				return b, present, nil
+			}
 		}
 	}
 	return nil, nil, fmt.Errorf("this machine can run none of the kernels that this program has: %s", h.names())

@@ -47,7 +47,7 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
 	m := construct(t.Set, p.Counter, p.limits())
 	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
 	}
 	p.Layout = m.Layout()
 	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))

@@ -21,31 +21,25 @@ const align = 64
 
 func aligned(bytes int64) int64 { return (bytes + align - 1) &^ (align - 1) }
 
-// SchemeOf is how a stored type is kept on the device. Types without kernels of their own become bf16.
-func SchemeOf(t tensor.Type) op.Scheme {
-	switch t {
-	case tensor.Q8_0:
-		return op.SchemeQ8_0
-	case tensor.Q4_0:
-		return op.SchemeQ4_0
-	case tensor.Q4_1:
-		return op.SchemeQ4_1
-	}
-	return op.SchemeBF16
-}
-
 // Counter is a model.Source that only counts and checks.
 type Counter struct {
-	// Types tells how a tensor is stored. A checkpoint's Info, or the type that dummy weights will have.
-	types func(name string) (tensor.Type, bool)
-	sizes Sizer
+	stored func(name string) (Storage, bool)
+	sizes  Sizer
 
-	Weights int64 // bytes of the weights' arena
-	Buffers int64 // bytes of the activations' arena
-	Staging int64 // bytes of the largest matrix as the checkpoint stores it
-	Wants   []weights.Want
-	wanted  map[string]bool
-	errs    []string
+	Weights   int64 // bytes of the weights' arena
+	Buffers   int64 // bytes of the activations' arena
+	Staging   int64 // bytes of the largest matrix as the checkpoint stores it
+	Wants     []weights.Want
+	kept      map[string]op.Scheme // by tensor; 0 for what becomes f32
+	converted map[tensor.Type]int  // matrices that become bf16
+	problems  []problem
+}
+
+// problem is something that is wrong with one or more tensors.
+type problem struct {
+	name string // of the first
+	what string
+	more int
 }
 
 // Sizer gives the size of a packed matrix, zero where there are no kernels for it; a bundle.Set is one.
@@ -53,34 +47,29 @@ type Sizer interface {
 	PackedBytes(scheme op.Scheme, rows, cols int32) int64
 }
 
-// NewCounter counts for a kernel set. types tells how a tensor is stored, and whether there is one.
-func NewCounter(set Sizer, types func(name string) (tensor.Type, bool)) *Counter {
-	return &Counter{types: types, sizes: set, wanted: map[string]bool{}}
+// NewCounter counts for a kernel set. stored tells how a tensor is stored, and whether there is one: see Stored.
+func NewCounter(set Sizer, stored func(name string) (Storage, bool)) *Counter {
+	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[tensor.Type]int{}}
 }
 
-// Stored makes a types function of a checkpoint.
-func Stored(c weights.Checkpoint) func(string) (tensor.Type, bool) {
-	return func(name string) (tensor.Type, bool) {
-		info, ok := c.Info(name)
-		return info.Type, ok
+// want notes a tensor and what becomes of it, and whether that is news: two matrices may share one.
+func (c *Counter) want(w weights.Want, kept op.Scheme) bool {
+	_, known := c.kept[w.Name]
+	if !known {
+		c.kept[w.Name] = kept
+		c.Wants = append(c.Wants, w)
 	}
-}
-
-// want notes a tensor; the second of a pair that must share it is no second want.
-func (c *Counter) want(name string, optional bool, shape ...int64) {
-	if !c.wanted[name] {
-		c.wanted[name] = true
-		c.Wants = append(c.Wants, weights.Want{Name: name, Shape: shape, Optional: optional})
-	}
+	return !known
 }
 
 // Scheme implements model.Source.
-func (c *Counter) Scheme(name string) op.Scheme {
-	t, ok := c.types(name)
-	if !ok {
-		return op.SchemeBF16
+func (c *Counter) Scheme(name string) op.Scheme { return schemeOf(c.stored, name) }
+
+func schemeOf(stored func(name string) (Storage, bool), name string) op.Scheme {
+	if s, ok := stored(name); ok && s.problem == "" {
+		return s.Scheme
 	}
-	return SchemeOf(t)
+	return op.SchemeBF16
 }
 
 // Matrix implements model.Source.
@@ -90,39 +79,76 @@ func (c *Counter) Matrix(cols int32, parts ...model.Part) op.Weight {
 
 // Experts implements model.Source.
 func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) op.Weight {
-	w := op.Weight{Cols: cols, Count: count}
+	first := parts(0)[0].Name
+	w := op.Weight{Cols: cols, Count: count, Scheme: c.Scheme(first)}
 	for e := range count {
-		rows := int32(0)
+		w.Rows = 0
 		for _, p := range parts(e) {
-			scheme := c.Scheme(p.Name)
-			if w.Scheme != 0 && scheme != w.Scheme {
-				c.fail("%s is stored as %s, others of the same stack as %s", p.Name, scheme, w.Scheme)
+			if scheme := c.Scheme(p.Name); scheme != w.Scheme {
+				c.fail(p.Name, "is stored as %s, others of the same stack as %s", scheme, w.Scheme)
 			}
-			w.Scheme = scheme
-			c.want(p.Name, false, int64(p.Rows), int64(cols))
-			rows += p.Rows
+			if w.Scheme == op.SchemeF8Block && w.Rows%op.F8BlockRows != 0 {
+				c.fail(p.Name, "comes after rows that are no multiple of %d, which share scales", op.F8BlockRows)
+			}
+			c.part(p, int64(cols))
+			w.Rows += p.Rows
 		}
-		w.Rows = rows
 	}
 	if int64(cols)%w.Scheme.Block() != 0 {
-		c.fail("%s has %d columns, no multiple of the %d that share a scale in %s", parts(0)[0].Name, cols, w.Scheme.Block(), w.Scheme)
+		c.fail(first, "has %d columns, no multiple of the %d that share a scale in %s", cols, w.Scheme.Block(), w.Scheme)
 		return w
 	}
 	w.Stride = c.sizes.PackedBytes(w.Scheme, w.Rows, cols)
 	if w.Stride == 0 {
-		c.fail("%s is stored as %s, for which this hardware has no kernels", parts(0)[0].Name, w.Scheme)
+		c.fail(first, "is stored as %s, for which this hardware has no kernels", w.Scheme)
 	}
 	w.Stride = aligned(w.Stride)
 	c.Weights += w.Stride * int64(count)
+	if scaled(w.Scheme) {
+		c.Weights += aligned(int64(count) * int64(w.Rows) * op.F32.Bytes())
+	}
 	c.Staging = max(c.Staging, w.Scheme.RawBytes(int64(w.Rows), int64(cols)))
 	return w
+}
+
+// part notes the tensors of a part of a matrix.
+func (c *Counter) part(p model.Part, cols int64) {
+	rows := int64(p.Rows)
+	s, ok := c.stored(p.Name)
+	switch {
+	case !ok:
+		s = Plain(weights.Info{Name: p.Name, Type: tensor.BF16})
+	case s.problem != "":
+		c.fail(p.Name, "%s", s.problem)
+		return
+	}
+	codes := weights.Want{Name: s.Name, Shape: []int64{rows, cols}}
+	if s.Scheme == op.SchemeNVFP4 {
+		codes.Shape = []int64{rows, cols / 2}
+	}
+	if c.want(codes, s.Scheme) && s.Scheme == op.SchemeBF16 && s.Type != tensor.BF16 {
+		c.converted[s.Type]++
+	}
+	if s.blocks.Name != "" {
+		blocks := weights.Want{Name: s.blocks.Name, Shape: []int64{rows, cols / 16}}
+		if s.Scheme == op.SchemeF8Block {
+			blocks.Shape = s.blocks.Shape // it fits the codes, which must fit the part
+		}
+		c.want(blocks, s.Scheme)
+	}
+	if s.factor.Name != "" {
+		if !same(s.factor.Shape) && !same(s.factor.Shape, rows) {
+			c.fail(s.factor.Name, "is %s, wanted one scale or one for each of %d rows", tensor.FormatShape(s.factor.Shape), rows)
+		}
+		c.want(weights.Want{Name: s.factor.Name, Shape: s.factor.Shape}, 0)
+	}
 }
 
 // Vector implements model.Source.
 func (c *Counter) Vector(parts ...model.Part) op.Ptr {
 	n := int64(0)
 	for _, p := range parts {
-		c.want(p.Name, false, int64(p.Rows))
+		c.want(weights.Want{Name: p.Name, Shape: []int64{int64(p.Rows)}}, 0)
 		n += int64(p.Rows)
 	}
 	c.Weights += aligned(n * op.F32.Bytes())
@@ -131,8 +157,8 @@ func (c *Counter) Vector(parts ...model.Part) op.Ptr {
 
 // Values implements model.Source. A counting pass reads nothing.
 func (c *Counter) Values(name string, n int32) []float32 {
-	if _, ok := c.types(name); ok {
-		c.want(name, true, int64(n))
+	if _, ok := c.stored(name); ok {
+		c.want(weights.Want{Name: name, Shape: []int64{int64(n)}, Optional: true}, 0)
 	}
 	return nil
 }
@@ -149,28 +175,45 @@ func (c *Counter) Buffer(bytes int64) op.Ptr {
 	return 0
 }
 
-func (c *Counter) fail(format string, args ...any) {
-	c.errs = append(c.errs, fmt.Sprintf(format, args...))
+func (c *Counter) fail(name, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if i := slices.IndexFunc(c.problems, func(p problem) bool { return p.what == what }); i >= 0 {
+		c.problems[i].more++
+		return
+	}
+	c.problems = append(c.problems, problem{name: name, what: what})
 }
+
+// maxReported bounds the lines of an error.
+const maxReported = 30
 
 // Err tells all that makes the weights unusable on this hardware, in one error.
 func (c *Counter) Err() error {
-	if len(c.errs) == 0 {
+	if len(c.problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the weights do not fit the kernels: %s", strings.Join(c.errs, "; "))
+	var lines []string
+	for _, p := range c.problems[:min(len(c.problems), maxReported)] {
+		if p.more > 0 {
+			p.name += fmt.Sprintf(" (and %d more)", p.more)
+		}
+		lines = append(lines, p.name+" "+p.what)
+	}
+	return fmt.Errorf("the weights do not fit the kernels: %s", strings.Join(lines, "; "))
+}
+
+// Kept says what becomes of a wanted tensor: the scheme of the matrix that it is a part of, else f32.
+func (c *Counter) Kept(name string) string {
+	if scheme := c.kept[name]; scheme != 0 {
+		return scheme.String()
+	}
+	return op.F32.String()
 }
 
 // Converted says, one line per stored type, which matrices are kept in another type than the checkpoint's.
 func (c *Counter) Converted() []string {
-	count := map[tensor.Type]int{}
-	for _, w := range c.Wants {
-		if t, ok := c.types(w.Name); ok && len(w.Shape) > 1 && t != tensor.BF16 && SchemeOf(t) == op.SchemeBF16 {
-			count[t]++
-		}
-	}
 	var lines []string
-	for t, n := range count {
+	for t, n := range c.converted {
 		lines = append(lines, fmt.Sprintf("%d tensors stored as %s are dequantised and rounded once to bf16", n, t))
 	}
 	slices.Sort(lines)

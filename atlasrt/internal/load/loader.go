@@ -1,8 +1,11 @@
 package load
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -18,6 +21,7 @@ import (
 // Loader is a model.Source that places weights. Close it when the model is gone.
 type Loader struct {
 	checkpoint weights.Checkpoint
+	stored     func(name string) (Storage, bool)
 	device     device.Device
 	stream     device.Stream
 	set        op.Packer
@@ -47,7 +51,7 @@ func (a *arena) take(bytes int64) op.Ptr {
 
 // NewLoader takes the memory that counter found and loads checkpoint into it through stream. progress may be nil.
 func NewLoader(checkpoint weights.Checkpoint, d device.Device, stream device.Stream, set op.Packer, counter *Counter, progress func(bytes int64)) (*Loader, error) {
-	l := &Loader{checkpoint: checkpoint, device: d, stream: stream, set: set, room: counter.Staging, progress: progress}
+	l := &Loader{checkpoint: checkpoint, stored: Stored(checkpoint), device: d, stream: stream, set: set, room: counter.Staging, progress: progress}
 	for _, a := range []struct {
 		arena *arena
 		bytes int64
@@ -76,9 +80,12 @@ func (l *Loader) Finish() error {
 	return errors.Join(l.errs...)
 }
 
-// explained tells tensors that carry nothing a model needs: buffers that old exports kept, and the copy of a tied head.
+// explained tells tensors that carry nothing a model needs: buffers that old exports kept, the copy of a tied head, and
+// scales for quantising activations, keys and values, which stay in bf16.
 func explained(name string) bool {
-	return strings.HasSuffix(name, ".rotary_emb.inv_freq") || name == "lm_head.weight"
+	return name == "lm_head.weight" || slices.ContainsFunc([]string{
+		".rotary_emb.inv_freq", ".input_scale", ".input_global_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale",
+	}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // Close gives all memory back.
@@ -97,13 +104,7 @@ func (l *Loader) fail(err error) {
 }
 
 // Scheme implements model.Source.
-func (l *Loader) Scheme(name string) op.Scheme {
-	info, ok := l.checkpoint.Info(name)
-	if !ok {
-		return op.SchemeBF16
-	}
-	return SchemeOf(info.Type)
-}
+func (l *Loader) Scheme(name string) op.Scheme { return schemeOf(l.stored, name) }
 
 // Matrix implements model.Source.
 func (l *Loader) Matrix(cols int32, parts ...model.Part) op.Weight {
@@ -119,13 +120,12 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 	w.Stride = aligned(l.set.PackedBytes(w.Scheme, w.Rows, cols))
 	w.Data = l.weights.take(w.Stride * int64(count))
 	raw := w.Scheme.RawBytes(int64(w.Rows), int64(cols))
+	if raw > l.room {
+		panic("BUG: the staging memory is smaller than a matrix")
+	}
+	var factors []float32
 	for e := range count {
-		offset := int64(0)
-		for _, p := range parts(e) {
-			bytes := w.Scheme.RawBytes(int64(p.Rows), int64(cols))
-			l.fail(l.stage(p.Name, w.Scheme, l.staging+op.Ptr(offset), bytes))
-			offset += bytes
-		}
+		factors = append(factors, l.stage(w, parts(e))...)
 		one := w
 		one.Data += op.Ptr(w.Stride * int64(e))
 		one.Count = 1
@@ -135,27 +135,50 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 			l.progress(l.placed)
 		}
 	}
+	if scaled(w.Scheme) {
+		w.Scale = l.Floats(factors)
+	}
 	return w
 }
 
-// stage copies a tensor's bytes to device memory, in scheme's form.
-func (l *Loader) stage(name string, scheme op.Scheme, to op.Ptr, bytes int64) error {
-	t, err := l.checkpoint.Tensor(name)
+// stage puts a matrix into staging memory, the codes of all parts and then their block scales, and returns its factors.
+func (l *Loader) stage(w op.Weight, parts []model.Part) (factors []float32) {
+	codes, _ := split(w.Scheme, int64(w.Rows), int64(w.Cols))
+	code, scale := l.staging, l.staging+op.Ptr(codes)
+	for _, p := range parts {
+		s, ok := l.stored(p.Name)
+		if !ok || s.problem != "" || s.Scheme != w.Scheme {
+			l.fail(fmt.Errorf("%s is not stored as %s %s", p.Name, w.Scheme, s.problem))
+			return make([]float32, w.Rows)
+		}
+		codes, scales := split(w.Scheme, int64(p.Rows), int64(w.Cols))
+		l.fail(l.codes(s, code, codes))
+		switch w.Scheme {
+		case op.SchemeF8Block:
+			l.fail(l.blocks(s, scale, int64(p.Rows), int64(w.Cols)))
+		case op.SchemeNVFP4:
+			l.fail(l.copy(s.blocks.Name, scale, scales))
+		}
+		if scaled(w.Scheme) {
+			factors = append(factors, l.factors(s, p.Rows)...)
+		}
+		code, scale = code+op.Ptr(codes), scale+op.Ptr(scales)
+	}
+	return factors
+}
+
+// codes copies a tensor to device memory, converted where its type has no kernels.
+func (l *Loader) codes(s Storage, to op.Ptr, bytes int64) error {
+	if s.Scheme != op.SchemeBF16 || s.Type == tensor.BF16 {
+		return l.copy(s.Name, to, bytes)
+	}
+	t, err := l.checkpoint.Tensor(s.Name)
 	if err != nil {
 		return err
 	}
 	defer l.checkpoint.Release(t)
-	if int64(to-l.staging)+bytes > l.room {
-		panic("BUG: the staging memory is smaller than a matrix")
-	}
-	if t.Type == tensor.BF16 || SchemeOf(t.Type) != op.SchemeBF16 {
-		if int64(len(t.Data)) != bytes {
-			return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), bytes)
-		}
-		return wrap(t, mapping.Guard(func() error {
-			l.stream.Write(to, t.Data)
-			return nil
-		}))
+	if 2*t.Elements() != bytes {
+		return fmt.Errorf("%s has %d elements, not %d", t.Info, t.Elements(), bytes/2)
 	}
 	rounded := make([]byte, bytes)
 	if err := toBF16(rounded, t); err != nil {
@@ -163,6 +186,62 @@ func (l *Loader) stage(name string, scheme op.Scheme, to op.Ptr, bytes int64) er
 	}
 	l.stream.Write(to, rounded)
 	return nil
+}
+
+// copy copies a tensor of so many bytes to device memory as it is.
+func (l *Loader) copy(name string, to op.Ptr, bytes int64) error {
+	t, err := l.checkpoint.Tensor(name)
+	if err != nil {
+		return err
+	}
+	defer l.checkpoint.Release(t)
+	if int64(len(t.Data)) != bytes {
+		return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), bytes)
+	}
+	return wrap(t, mapping.Guard(func() error {
+		l.stream.Write(to, t.Data)
+		return nil
+	}))
+}
+
+// blocks copies the scales of a part's blocks to device memory, each as often as SchemeF8Block has smaller ones in it.
+func (l *Loader) blocks(s Storage, to op.Ptr, rows, cols int64) error {
+	pitch := divideUp(cols, s.blockCols)
+	stored := divideUp(rows, s.blockRows) * pitch
+	if s.blocks.Elements() != stored {
+		return fmt.Errorf("%s has %d elements, not %d", s.blocks, s.blocks.Elements(), stored)
+	}
+	values := l.Values(s.blocks.Name, int32(stored))
+	var all []byte
+	for row := int64(0); row < rows; row += op.F8BlockRows {
+		for col := int64(0); col < cols; col += op.F8BlockCols {
+			all = binary.LittleEndian.AppendUint32(all, math.Float32bits(values[row/s.blockRows*pitch+col/s.blockCols]))
+		}
+	}
+	l.stream.Write(to, all)
+	return nil
+}
+
+// factors are the scales of a part's rows.
+func (l *Loader) factors(s Storage, rows int32) []float32 {
+	all := make([]float32, rows)
+	n := s.factor.Elements()
+	if n != 1 && n != int64(rows) {
+		l.fail(fmt.Errorf("%s is not one scale, nor one for each of %d rows", s.factor, rows))
+		return all
+	}
+	values := l.Values(s.factor.Name, int32(n))
+	for i := range all {
+		all[i] = values[min(i, len(values)-1)]
+		if s.divides {
+			all[i] = 1 / all[i]
+		}
+		if math.IsInf(float64(all[i]), 0) {
+			l.fail(fmt.Errorf("%s: row %d is scaled by %g: the file is damaged", s.factor, i, all[i]))
+			return all
+		}
+	}
+	return all
 }
 
 func wrap(t weights.Tensor, err error) error {

@@ -1,0 +1,171 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// SchemeOf is how a stored type is kept on the device. Types without kernels of their own become bf16.
+func SchemeOf(t tensor.Type) op.Scheme {
+	switch t {
+	case tensor.Q8_0:
+		return op.SchemeQ8_0
+	case tensor.Q4_0:
+		return op.SchemeQ4_0
+	case tensor.Q4_1:
+		return op.SchemeQ4_1
+	}
+	return op.SchemeBF16
+}
+
+// Storage is how a checkpoint keeps one matrix or vector: in a tensor, or in several where it is quantised.
+type Storage struct {
+	weights.Info           // of the elements, blocks or codes
+	Scheme       op.Scheme // how a matrix is kept on the device
+
+	blocks    weights.Info // scales of blocks; no name: none apart from the codes
+	blockRows int64        // rows and columns that share one, for SchemeF8Block
+	blockCols int64
+	factor    weights.Info // scale of each row or of all; no name: none
+	divides   bool         // the factor is to be divided by
+	problem   string       // why it cannot be served
+}
+
+// Plain is a tensor that holds elements or GGUF's blocks.
+func Plain(info weights.Info) Storage { return Storage{Info: info, Scheme: SchemeOf(info.Type)} }
+
+// served ends the message about a quantisation that is not.
+const served = "served are FP8 (e4m3) with weight_scale of a tensor or its rows or with weight_scale_inv of blocks, NVFP4 of modelopt and " +
+	"compressed-tensors, and GGUF files"
+
+// Stored finds how a checkpoint keeps a tensor that a model knows by name, and whether there is one. A linear is quantised
+// where its scales are; what config.json says only names the method and the size of blocks.
+func Stored(c weights.Checkpoint) func(name string) (Storage, bool) {
+	config := c.Config().Object("quantization_config")
+	f := finder{info: c.Info, method: config.StringOr("quant_method", ""), blockRows: 128, blockCols: 128}
+	for _, key := range []string{"format", "quant_algo"} {
+		if detail := config.StringOr(key, ""); detail != "" {
+			f.method += " " + detail
+		}
+	}
+	if size := config.Ints("weight_block_size"); len(size) == 2 {
+		f.blockRows, f.blockCols = int64(size[0]), int64(size[1])
+	}
+	return f.find
+}
+
+type finder struct {
+	info                 func(name string) (weights.Info, bool)
+	method               string // of quantisation, as config.json calls it
+	blockRows, blockCols int64
+}
+
+func (f finder) find(name string) (Storage, bool) {
+	w, ok := f.info(name)
+	linear, named := strings.CutSuffix(name, ".weight")
+	switch {
+	case ok && w.Type == tensor.F8_E4M3:
+		return f.float8(linear, w), true
+	case ok && w.Type == tensor.U8:
+		return f.float4(linear, w, ".weight_scale_2", false), true
+	case ok && !(w.Type.Quantized() || w.Type == tensor.F32 || w.Type == tensor.F16 || w.Type == tensor.BF16):
+		return f.unserved(w), true
+	case ok || !named:
+		return Plain(w), ok
+	}
+	if w, ok := f.info(linear + ".weight_packed"); ok {
+		return f.float4(linear, w, ".weight_global_scale", true), true
+	}
+	if w, ok := f.info(linear + ".qweight"); ok {
+		return f.unserved(w), true
+	}
+	return Storage{}, false
+}
+
+// float8 looks for the scales of e4m3 weights.
+func (f finder) float8(linear string, w weights.Info) Storage {
+	s := Storage{Info: w, Scheme: op.SchemeF8Block, blockRows: f.blockRows, blockCols: f.blockCols}
+	scale, ofBlocks := f.info(linear + ".weight_scale_inv")
+	if !ofBlocks {
+		var ok bool
+		if scale, ok = f.info(linear + ".weight_scale"); !ok {
+			s.problem = "is F8_E4M3 without a scale: neither weight_scale nor weight_scale_inv is in the checkpoint"
+			return s
+		}
+	}
+	if scale.Type != tensor.F32 && scale.Type != tensor.F16 && scale.Type != tensor.BF16 {
+		s.problem = fmt.Sprintf("has scales of type %v, wanted F32, F16 or BF16", scale.Type)
+		return s
+	}
+	rows, cols := w.Rows(), w.Cols()
+	blocks := f.blockRows > 0 && f.blockCols > 0 && same(scale.Shape, divideUp(rows, f.blockRows), divideUp(cols, f.blockCols))
+	switch {
+	case same(scale.Shape, rows), same(scale.Shape) && !(ofBlocks && blocks):
+		s.Scheme, s.factor = op.SchemeF8, scale
+	case !blocks:
+		s.problem = fmt.Sprintf("has scales of shape %s, wanted one, one for each of %d rows, or one for each block of %d×%d",
+			tensor.FormatShape(scale.Shape), rows, f.blockRows, f.blockCols)
+	case f.blockRows%op.F8BlockRows != 0 || f.blockCols%op.F8BlockCols != 0:
+		s.problem = fmt.Sprintf("has a scale for each block of %d×%d, wanted multiples of %d rows and of %d columns",
+			f.blockRows, f.blockCols, op.F8BlockRows, op.F8BlockCols)
+	default:
+		s.blocks = scale
+	}
+	return s
+}
+
+// float4 looks for the scales of packed e2m1 weights.
+func (f finder) float4(linear string, w weights.Info, factor string, divides bool) Storage {
+	s := Storage{Info: w, Scheme: op.SchemeNVFP4, divides: divides}
+	var ok bool
+	if s.blocks, ok = f.info(linear + ".weight_scale"); !ok || w.Type != tensor.U8 || s.blocks.Type != tensor.F8_E4M3 {
+		return f.unserved(w)
+	}
+	switch s.factor, ok = f.info(linear + factor); {
+	case !ok:
+		s.problem = "is NVFP4 without its" + strings.Replace(factor, ".", " ", 1) + ", which is not in the checkpoint"
+	case s.factor.Type != tensor.F32 && s.factor.Type != tensor.F16 && s.factor.Type != tensor.BF16:
+		s.problem = fmt.Sprintf("has a scale of type %v, wanted F32, F16 or BF16", s.factor.Type)
+	}
+	return s
+}
+
+// unserved is a matrix in a form that nothing here reads. The kinds of scales that tell forms apart are named for users.
+func (f finder) unserved(w weights.Info) Storage {
+	method := f.method
+	if method == "" {
+		method = "an unknown method"
+	}
+	kind := w.Name[strings.LastIndex(w.Name, ".")+1:]
+	return Storage{Info: w, problem: fmt.Sprintf("is quantised by %s (%s of type %v), which is not served (%s)", method, kind, w.Type, served)}
+}
+
+// same reports whether a shape is dims, dimensions of one left out on both sides: a scale may be [], [1] or [1,1].
+func same(shape []int64, dims ...int64) bool {
+	long := func(n int64) bool { return n == 1 }
+	return slices.Equal(slices.DeleteFunc(slices.Clone(shape), long), slices.DeleteFunc(dims, long))
+}
+
+func divideUp(n, by int64) int64 { return (n + by - 1) / by }
+
+// split is the bytes of a matrix's codes and those of the block scales that follow them.
+func split(scheme op.Scheme, rows, cols int64) (codes, scales int64) {
+	all := scheme.RawBytes(rows, cols)
+	switch scheme {
+	case op.SchemeF8Block:
+		codes = rows * cols
+	case op.SchemeNVFP4:
+		codes = rows * cols / 2
+	default:
+		codes = all
+	}
+	return codes, all - codes
+}
+
+// scaled reports whether matrices of a scheme have a Weight.Scale.
+func scaled(scheme op.Scheme) bool { return scheme == op.SchemeF8 || scheme == op.SchemeNVFP4 }
