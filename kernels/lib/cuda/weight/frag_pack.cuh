@@ -1,0 +1,226 @@
+// Pack, Unpack and Embedding of the frag layouts. Raw forms: atlasrt/op/weight.go. Unpack gives every bit back.
+#pragma once
+#include "lib/cuda/weight/frag.cuh"
+
+namespace atlas {
+
+// Where the code of row r (0-15) and column c of a block lies: word of the block's 128, half of the word, place in the half.
+struct frag_place {
+    int word, half, place;
+};
+template <atlas_Scheme kScheme>
+__device__ frag_place place_of(int r, int c) {
+    const int lane = r % 8 * 4 + c % 8 / 2, step = c / 16, reg = r / 8 + c % 16 / 8 * 2;
+    if (frag<kScheme>::kFour) return {lane * 4 + step, c % 2, reg};
+    return {lane * 4 + step * 2 + reg / 2, c % 2, reg % 2};
+}
+
+// The bits of a word that hold a code, as one code's parts: bit i of the code lies at bits[i].
+template <atlas_Scheme kScheme>
+__device__ int bit_of(int half, int place, int bit) {
+    const int h = half * 16;
+    if (kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK) {
+        if (place == 0) return h + (bit == 7 ? 15 : 4 + bit);
+        return h + (bit == 7 ? 11 : bit < 4 ? bit : 8 + bit);
+    }
+    if (kScheme == ATLAS_SCHEME_NVFP4) {
+        if (place == 0) return h + (bit == 3 ? 9 : bit);
+        if (place == 1) return h + (bit == 3 ? 13 : 4 + bit);
+        if (place == 2) return bit == 3 ? 16 - h + 3 : h + 10 + bit;
+        return h + (bit == 3 ? 15 : bit == 0 ? 14 : 6 + bit);
+    }
+    return h + place * (frag<kScheme>::kFour ? 4 : 8) + bit;
+}
+template <atlas_Scheme kScheme>
+__device__ uint32_t put_code(int half, int place, uint32_t code) {
+    uint32_t w = 0;
+#pragma unroll
+    for (int i = 0; i < (frag<kScheme>::kFour ? 4 : 8); i++) w |= (code >> i & 1) << bit_of<kScheme>(half, place, i);
+    return w;
+}
+template <atlas_Scheme kScheme>
+__device__ uint32_t get_code(uint32_t w, int half, int place) {
+    uint32_t code = 0;
+#pragma unroll
+    for (int i = 0; i < (frag<kScheme>::kFour ? 4 : 8); i++) code |= (w >> bit_of<kScheme>(half, place, i) & 1) << i;
+    return code;
+}
+
+// The bytes of a checkpoint.
+template <atlas_Scheme kScheme>
+struct frag_raw {
+    static constexpr int kHead = kScheme == ATLAS_SCHEME_Q4_1 ? 4 : 2, kBlockBytes = kHead + (frag<kScheme>::kFour ? 16 : 32);  // of GGUF
+    static constexpr bool kBlocks = kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1;
+    int cols;
+
+    __device__ size_t block(int row, int c) const { return (size_t(row) * (cols / 32) + c / 32) * kBlockBytes; }
+    // The byte that holds a code, and whether in its high half.
+    __device__ size_t at(int row, int c) const {
+        if (kScheme == ATLAS_SCHEME_Q8_0) return block(row, c) + kHead + c % 32;
+        if (kBlocks) return block(row, c) + kHead + c % 16;
+        return kScheme == ATLAS_SCHEME_NVFP4 ? (size_t(row) * cols + c) / 2 : size_t(row) * cols + c;
+    }
+    __device__ bool high(int c) const { return kScheme == ATLAS_SCHEME_NVFP4 ? c % 2 : kBlocks && frag<kScheme>::kFour && c % 32 >= 16; }
+};
+
+// Scale i of a block, in the unit that layout and checkpoint share (bytes of nvfp4, f16 of GGUF), in row r (0-15).
+// Columns that it belongs to, from the block's first on; minima of q4_1 follow its scales.
+template <atlas_Scheme kScheme>
+struct frag_scale {
+    static constexpr int kBytes = kScheme == ATLAS_SCHEME_NVFP4 ? 1 : 2, kPerRow = frag<kScheme>::kScales / kBytes / 16;
+    static constexpr int kSpan = kScheme == ATLAS_SCHEME_NVFP4 ? 16 : 32, kOfBlock = frag<kScheme>::kCols / kSpan;
+    // The place of scale (or minimum, from kOfBlock on) i of row r among the block's units after the codes.
+    __device__ static int at(int r, int i) {
+        const int row = r % 8 * 2 + r / 8;
+        return (i / kOfBlock * 16 + row) * kOfBlock + i % kOfBlock;
+    }
+    // Where it lies in the checkpoint, in bytes.
+    __device__ static size_t raw(int rows, int cols, int row, int c, int i) {
+        if (kScheme == ATLAS_SCHEME_NVFP4) return size_t(rows) * cols / 2 + size_t(row) * (cols / 16) + c / 16;
+        return frag_raw<kScheme>{cols}.block(row, c) + i / kOfBlock * 2;
+    }
+};
+
+// The word of nvfp4's scales of a row: four e4m3 codes, two in a half.
+__device__ inline uint32_t put_scale(int step, uint32_t code) { return put_code<ATLAS_SCHEME_F8>(step / 2, step % 2, code); }
+__device__ inline uint32_t get_scale(uint32_t w, int step) { return get_code<ATLAS_SCHEME_F8>(w, step / 2, step % 2); }
+
+}  // namespace atlas
+
+// Block: one strip.
+template <atlas_Scheme kScheme, int kThreads>
+__device__ void pack_frag(const atlas_Pack &a) {
+    using layout = atlas::frag<kScheme>;
+    const int rows = a.W.Rows, cols = a.W.Cols, first = blockIdx.x * 16;
+    const atlas::frag_raw<kScheme> raw = {cols};
+    uint8_t *strip = const_cast<uint8_t *>(layout::strip(a.W, 0, blockIdx.x));
+    atlas::wait_for_previous();
+    for (int i = threadIdx.x; i < layout::blocks(cols) * 128; i += kThreads) {
+        const int block = i / 128, lane = i % 128 / 4;
+        constexpr int kCodes = layout::kFour ? 8 : 4;
+        uint32_t w = 0;
+#pragma unroll
+        for (int j = 0; j < kCodes; j++) {
+            const int half = j % 2, place = j / 2, reg = layout::kFour ? place : i % 2 * 2 + place, step = layout::kFour ? i % 4 : i % 4 / 2;
+            const int r = first + lane / 4 + reg % 2 * 8, c = block * layout::kCols + step * 16 + reg / 2 * 8 + lane % 4 * 2 + half;
+            if (r >= rows || c >= cols) continue;
+            const uint32_t byte = a.Raw[raw.at(r, c)];
+            w |= atlas::put_code<kScheme>(half, place, layout::kFour ? (raw.high(c) ? byte >> 4 : byte & 15) : byte);
+        }
+        *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + i % 128 * 4) = w;
+    }
+    if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
+        for (int i = threadIdx.x; i < layout::blocks(cols) * 16; i += kThreads) {
+            const int block = i / 16, r = i % 16;
+            uint32_t w = 0;
+            for (int step = 0; step < 4; step++) {
+                const int c = block * 64 + step * 16;
+                if (first + r < rows && c < cols) w |= atlas::put_scale(step, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, first + r, c, step)]);
+            }
+            *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + 512 + (r % 8 * 2 + r / 8) * 4) = w;
+        }
+    } else if constexpr (layout::kScales > 0) {
+        using scale = atlas::frag_scale<kScheme>;
+        for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += kThreads) {
+            const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
+            const int c = block * layout::kCols + j % scale::kOfBlock * scale::kSpan;
+            uint16_t x = 0;
+            if (first + r < rows && c < cols) {
+                const uint8_t *from = a.Raw + scale::raw(rows, cols, first + r, c, j);
+                x = from[0] | from[1] << 8;
+            }
+            *reinterpret_cast<uint16_t *>(strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * 2) = x;
+        }
+    } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
+        const int n = (cols + 127) / 128;
+        const uint8_t *from = a.Raw + size_t(rows) * cols + size_t(blockIdx.x) * n * 4;
+        uint8_t *to = const_cast<uint8_t *>(layout::strip(a.W, 0, gridDim.x)) + size_t(blockIdx.x) * n * 4;
+        for (int i = threadIdx.x; i < n * 4; i += kThreads) to[i] = from[i];
+    }
+    atlas::release_next();
+}
+
+// Block: one strip.
+template <atlas_Scheme kScheme, int kThreads>
+__device__ void unpack_frag(const atlas_Unpack &a) {
+    using layout = atlas::frag<kScheme>;
+    const int rows = a.W.Rows, cols = a.W.Cols, first = blockIdx.x * 16;
+    const atlas::frag_raw<kScheme> raw = {cols};
+    const uint8_t *strip = layout::strip(a.W, 0, blockIdx.x);
+    const auto code = [&](int r, int c) {
+        const atlas::frag_place p = atlas::place_of<kScheme>(r, c % layout::kCols);
+        const uint8_t *block = strip + size_t(c / layout::kCols) * layout::kBlock;
+        return atlas::get_code<kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
+    };
+    atlas::wait_for_previous();
+    // Of two columns that share a byte the one in the low half writes both.
+    constexpr int kApart = kScheme == ATLAS_SCHEME_NVFP4 ? 1 : 16;
+    for (int i = threadIdx.x; i < 16 * cols; i += kThreads) {
+        const int r = i / cols, c = i % cols;
+        if (first + r >= rows || raw.high(c)) continue;
+        uint32_t byte = code(r, c);
+        if (layout::kFour) byte |= code(r, c + kApart) << 4;
+        a.Raw[raw.at(first + r, c)] = byte;
+    }
+    if constexpr (layout::kScales > 0) {
+        using scale = atlas::frag_scale<kScheme>;
+        for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += kThreads) {
+            const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
+            const int c = block * layout::kCols + j % scale::kOfBlock * scale::kSpan;
+            if (first + r >= rows || c >= cols) continue;
+            const uint8_t *scales = strip + size_t(block) * layout::kBlock + 512;
+            uint8_t *to = a.Raw + scale::raw(rows, cols, first + r, c, j);
+            if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
+                to[0] = atlas::get_scale(reinterpret_cast<const uint32_t *>(scales)[r % 8 * 2 + r / 8], j);
+            } else {
+                const uint16_t x = reinterpret_cast<const uint16_t *>(scales)[scale::at(r, j)];
+                to[0] = x & 255, to[1] = x >> 8;
+            }
+        }
+    } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
+        const int n = (cols + 127) / 128;
+        const uint8_t *from = layout::strip(a.W, 0, gridDim.x) + size_t(blockIdx.x) * n * 4;
+        uint8_t *to = a.Raw + size_t(rows) * cols + size_t(blockIdx.x) * n * 4;
+        for (int i = threadIdx.x; i < n * 4; i += kThreads) to[i] = from[i];
+    }
+    atlas::release_next();
+}
+
+namespace atlas {
+
+// One weight.
+template <atlas_Scheme kScheme>
+__device__ float frag_weight(const atlas_Weight &w, int m, int n, int k) {
+    using layout = frag<kScheme>;
+    const int r = n % 16, c = k % layout::kCols;
+    const uint8_t *block = layout::strip(w, m, n / 16) + size_t(k / layout::kCols) * layout::kBlock;
+    const frag_place p = place_of<kScheme>(r, c);
+    const uint32_t code = get_code<kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
+    const auto e4m3 = [](uint32_t x) { return __uint_as_float((x & 128) << 24 | (x & 127) << 20) * 0x1p120f; };
+    const auto half = [&](int i) { return __half2float(reinterpret_cast<const __half *>(block + 512)[frag_scale<kScheme>::at(r, i)]); };
+    if constexpr (kScheme == ATLAS_SCHEME_F8) return e4m3(code);
+    if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return e4m3(code) * layout::block_scale(w, m, n / 16, k / 128);
+    if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
+        const uint32_t scale = get_scale(reinterpret_cast<const uint32_t *>(block + 512)[r % 8 * 2 + r / 8], c / 16);
+        return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f * e4m3(scale);
+    }
+    if constexpr (kScheme == ATLAS_SCHEME_Q8_0) return half(0) * int8_t(code);
+    if constexpr (kScheme == ATLAS_SCHEME_Q4_0) return half(c / 32) * (int(code) - 8);
+    if constexpr (kScheme == ATLAS_SCHEME_Q4_1) return fmaf(half(c / 32), float(code), half(2 + c / 32));
+    return 0;
+}
+
+}  // namespace atlas
+
+// Block: one row.
+template <atlas_Scheme kScheme, int kThreads>
+__device__ void embedding_frag(const atlas_Embedding &a) {
+    const int cols = a.W.Cols;
+    atlas_act *out = a.Out + size_t(blockIdx.x) * cols;
+    atlas::wait_for_previous();
+    const int id = a.IDs[blockIdx.x];
+    const bool there = id >= 0 && id < a.W.Rows;
+    const float scale = there ? atlas::row_scale(a.W, 0, id) : 0.0f;
+    for (int c = threadIdx.x; c < cols; c += kThreads) out[c] = __float2bfloat16_rn(there ? atlas::frag_weight<kScheme>(a.W, 0, id, c) * scale : 0.0f);
+    atlas::release_next();
+}
