@@ -6,7 +6,10 @@
 // once Commit said that its contents are written. One goroutine at a time may use a Cache.
 package cache
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Cache is the books of one pool of blocks.
 type Cache struct {
@@ -15,8 +18,15 @@ type Cache struct {
 	free      []int32
 	written   map[Key]int32 // blocks that Match may find; nil where prefix caching is off
 	cached    list          // those of them that no sequence holds, longest unused first
-	inFlight  bool
-	leaving   []int32 // released while a step was in flight
+
+	begun, ended uint64    // steps; those between are in flight
+	leaving      []leaving // released while steps were in flight, in order
+}
+
+// leaving is a block that is handed to nobody until a step has ended.
+type leaving struct {
+	block int32
+	step  uint64
 }
 
 type block struct {
@@ -134,25 +144,21 @@ func (c *Cache) Release(s *Sequence) {
 	s.committed = 0
 }
 
-// Begin says that a step was planned which may read and write every block held now. Until End, blocks that are given
-// back are handed to nobody.
-func (c *Cache) Begin() {
-	if c.inFlight {
-		panic("BUG: a step begins while another is in flight")
-	}
-	c.inFlight = true
-}
+// Begin says that a step was planned which may read and write every block held now. Steps end in the order in which they
+// began; blocks that are given back are handed to nobody until every step that had begun by then has ended.
+func (c *Cache) Begin() { c.begun++ }
 
-// End says that the step in flight has run.
+// End says that the oldest step in flight has run.
 func (c *Cache) End() {
-	if !c.inFlight {
+	if c.ended == c.begun {
 		panic("BUG: a step ends that did not begin")
 	}
-	c.inFlight = false
-	for _, id := range c.leaving {
-		c.leave(id)
+	c.ended++
+	n := 0
+	for ; n < len(c.leaving) && c.leaving[n].step <= c.ended; n++ {
+		c.leave(c.leaving[n].block)
 	}
-	c.leaving = c.leaving[:0]
+	c.leaving = slices.Delete(c.leaving, 0, n)
 }
 
 // Available is how many blocks can be reserved.
@@ -172,8 +178,8 @@ func (c *Cache) blocksFor(tokens int) int { return (tokens + c.blockSize - 1) / 
 func (c *Cache) drop(s *Sequence, keep int) {
 	for i := len(s.blocks) - 1; i >= keep; i-- {
 		id := s.blocks[i]
-		if c.inFlight {
-			c.leaving = append(c.leaving, id)
+		if c.begun > c.ended {
+			c.leaving = append(c.leaving, leaving{id, c.begun})
 		} else {
 			c.leave(id)
 		}

@@ -19,6 +19,16 @@ type machine struct {
 	blocks int
 	memory []int32   // the token whose key and value lie in each slot
 	silent *Sequence // its logits hold nothing to sample
+
+	depth   int // steps in flight at most
+	flights []flight
+	surplus int // chunks that were computed in vain
+}
+
+// flight is a step that has run, and whose results the scheduler has not been told.
+type flight struct {
+	plan    *Plan
+	results Results
 }
 
 func newMachine(t *testing.T, limits Limits, blocks int, share bool) *machine {
@@ -29,7 +39,7 @@ func newMachine(t *testing.T, limits Limits, blocks int, share bool) *machine {
 		limits.Context = 1_000_000
 	}
 	c := cache.New(blocks, blockSize, share)
-	m := &machine{t: t, s: New(limits, c), c: c, blocks: blocks, memory: make([]int32, blocks*blockSize)}
+	m := &machine{t: t, s: New(limits, c), c: c, blocks: blocks, memory: make([]int32, blocks*blockSize), depth: 1}
 	for i := range m.memory {
 		m.memory[i] = -7
 	}
@@ -45,14 +55,45 @@ func continuation(tokens []int32) int32 {
 	return int32((h >> 8) % 50)
 }
 
-// step runs one plan and checks it; false when there was nothing to do.
+// step runs one plan, if there is one, and tells the scheduler what came of the oldest one when depth are in flight; false
+// when there was nothing to do.
 func (m *machine) step(between func()) bool {
 	m.t.Helper()
 	plan := m.s.Next()
 	m.balance()
-	if len(plan.Chunks) == 0 {
+	if len(plan.Chunks) > 0 {
+		m.flights = append(m.flights, flight{plan, m.compute(plan)})
+	}
+	if between != nil {
+		between()
+		m.balance()
+	}
+	if len(m.flights) == 0 {
 		return false
 	}
+	if len(m.flights) == m.depth || len(plan.Chunks) == 0 {
+		m.land()
+	}
+	return true
+}
+
+// land tells the scheduler what came of the oldest step.
+func (m *machine) land() {
+	m.t.Helper()
+	f := m.flights[0]
+	m.flights = m.flights[1:]
+	m.s.Done(f.plan, f.results)
+	m.balance()
+	for _, c := range f.plan.Chunks {
+		if c.Surplus {
+			m.surplus++
+		}
+	}
+}
+
+// compute does what a device does with a plan, and checks it.
+func (m *machine) compute(plan *Plan) Results {
+	m.t.Helper()
 	limits := m.s.limits
 	rows, outputs, samples := 0, 0, 0
 	seen := map[*Sequence]bool{}
@@ -64,8 +105,15 @@ func (m *machine) step(between func()) bool {
 		if finish, _ := c.Sequence.Finish(); finish != Unfinished {
 			m.t.Fatalf("a sequence that ended (%v) is in the plan", finish)
 		}
-		if c.Rows < 1 || c.Start+c.Rows > len(c.Sequence.Tokens) || c.Sample != (c.Start+c.Rows == len(c.Sequence.Tokens)) {
-			m.t.Fatalf("chunk %+v of %d tokens", c, len(c.Sequence.Tokens))
+		length := len(c.Sequence.Tokens)
+		if c.Follows >= 0 {
+			length++
+			if c.Rows != 1 || len(m.flights) == 0 {
+				m.t.Fatalf("chunk %+v follows a token, with %d steps in flight", c, len(m.flights))
+			}
+		}
+		if c.Rows < 1 || c.Start+c.Rows > length || c.Sample != (c.Start+c.Rows == length) {
+			m.t.Fatalf("chunk %+v of %d tokens", c, length)
 		}
 		if limits.ChunkTokens > 0 && c.Rows > limits.ChunkTokens {
 			m.t.Fatalf("chunk of %d rows, the limit is %d", c.Rows, limits.ChunkTokens)
@@ -83,9 +131,15 @@ func (m *machine) step(between func()) bool {
 	}
 
 	slot := func(q *Sequence, t int) *int32 { return &m.memory[int(q.Blocks()[t/blockSize])*blockSize+t%blockSize] }
+	tokens := func(c Chunk) []int32 { // all that the chunk may see
+		if c.Follows < 0 {
+			return c.Sequence.Tokens[:c.Start+c.Rows]
+		}
+		return append(slices.Clone(c.Sequence.Tokens), m.flights[len(m.flights)-1].results.Tokens[c.Follows])
+	}
 	for _, c := range plan.Chunks { // writes come first, as on a device where each row is of another thread
 		for t := c.Start; t < c.Start+c.Rows; t++ {
-			*slot(c.Sequence, t) = c.Sequence.Tokens[t]
+			*slot(c.Sequence, t) = tokens(c)[t]
 		}
 	}
 	var results Results
@@ -94,8 +148,8 @@ func (m *machine) step(between func()) bool {
 		for t := range read {
 			read[t] = *slot(c.Sequence, t)
 		}
-		if !slices.Equal(read, c.Sequence.Tokens[:len(read)]) {
-			m.t.Fatalf("the cache holds %v, want %v", read, c.Sequence.Tokens[:len(read)])
+		if want := tokens(c); !slices.Equal(read, want) {
+			m.t.Fatalf("the cache holds %v, want %v", read, want)
 		}
 		if c.Sample && c.Sequence == m.silent {
 			results.Tokens = append(results.Tokens, -1)
@@ -103,13 +157,7 @@ func (m *machine) step(between func()) bool {
 			results.Tokens = append(results.Tokens, continuation(read))
 		}
 	}
-	if between != nil {
-		between()
-		m.balance()
-	}
-	m.s.Done(plan, results)
-	m.balance()
-	return true
+	return results
 }
 
 func (m *machine) balance() {
@@ -127,7 +175,7 @@ func (m *machine) run() (steps int) {
 			m.t.Fatal("no end after 100000 steps")
 		}
 	}
-	if m.s.Running() != 0 || m.c.Available() != m.blocks {
+	if len(m.flights) != 0 || m.s.Running() != 0 || m.c.Available() != m.blocks {
 		m.t.Fatalf("at rest: %d running, %d of %d blocks available", m.s.Running(), m.c.Available(), m.blocks)
 	}
 	if n, tokens := m.s.Waiting(); n != 0 || tokens != 0 {

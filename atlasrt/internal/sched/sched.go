@@ -5,6 +5,9 @@
 // Where the cache runs out the youngest running sequence gives its blocks up and waits at the head of the queue, to
 // compute its tokens again; what it sampled stays. So the oldest sequence always moves on, and every request ends.
 //
+// A second step can be planned while one is in flight: what it computes follows from counts, and where it needs a token
+// that is still being sampled it says which. A sequence that turns out to have ended is then computed once in vain.
+//
 // There is no clock, goroutine or device here. One goroutine at a time may use a Scheduler.
 package sched
 
@@ -55,12 +58,16 @@ type Chunk struct {
 	Start, Rows int
 	Outputs     int  // how many of its last rows need logits: 0, 1 or Rows
 	Sample      bool // the last row is the sequence's last token: the next one is sampled from it
+	Follows     int  // the token, of one row, is the one that the step in flight draws as its sample of this number; -1: it is known
+	Surplus     bool // set by Done: the sequence had ended before, so nothing came of this
 }
 
-// Plan is one step. It holds a sequence once at most, and is valid until Done.
+// Plan is one step. It holds a sequence once at most, and is valid until the Next after its Done.
 type Plan struct {
 	Chunks                 []Chunk
 	Rows, Outputs, Samples int // sums over Chunks
+
+	waits bool // what comes of it must be known before the next step is planned
 }
 
 // Decode tells whether every chunk is the one last token of its sequence.
@@ -86,10 +93,12 @@ type Scheduler struct {
 	cache   *cache.Cache
 	waiting []*Sequence // by age; all are younger than the running ones
 	running []*Sequence // by age
-	plan    Plan
-	planned bool
-	stuckAt int // blocks that were available when the head of the queue did not fit; -1: it was not tried
-	tokens  int // of waiting sequences
+	plans   [2]Plan
+	planned uint64 // how many plans were given out
+	done    uint64 // how many of them are done
+	plan    *Plan  // the one that is being made
+	stuckAt int    // blocks that were available when the head of the queue did not fit; -1: it was not tried
+	tokens  int    // of waiting sequences
 	counts  Counts
 }
 
@@ -144,39 +153,59 @@ func (s *Scheduler) Cancel(q *Sequence) {
 	}
 }
 
-// Next plans a step; one without chunks means that there is nothing to do. Done must follow before the next one.
+// Next plans a step; one without chunks means that there is nothing to do, or nothing before the step in flight is done.
+// Plans are done in the order in which they were given, and two at most are in flight.
 func (s *Scheduler) Next() *Plan {
-	if s.planned {
-		panic("BUG: a plan before the last one was done")
+	if s.planned-s.done > 1 {
+		panic("BUG: a third plan while two are in flight")
 	}
-	s.plan = Plan{Chunks: s.plan.Chunks[:0]}
-	s.extend()
+	s.plan = &s.plans[s.planned%2]
+	*s.plan = Plan{Chunks: s.plan.Chunks[:0]}
+	if s.flying() && s.plans[s.done%2].waits {
+		return s.plan
+	}
+	if !s.extend() {
+		*s.plan = Plan{Chunks: s.plan.Chunks[:0]}
+		return s.plan
+	}
 	s.prefill()
 	s.admit()
 	if len(s.plan.Chunks) > 0 {
-		s.planned = true
+		sample := 0
+		for _, c := range s.plan.Chunks {
+			c.Sequence.leave(c, sample)
+			if c.Sample {
+				sample++
+			}
+		}
+		s.planned++
 		s.cache.Begin()
 	}
-	return &s.plan
+	return s.plan
 }
 
-// Done takes what came of the plan that Next gave last.
+// flying tells whether a step is in flight.
+func (s *Scheduler) flying() bool { return s.planned > s.done }
+
+// Done takes what came of the oldest plan that is not done.
 func (s *Scheduler) Done(plan *Plan, results Results) {
-	if !s.planned || plan != &s.plan {
+	if !s.flying() || plan != &s.plans[s.done%2] {
 		panic("BUG: done with a plan that was not next")
 	}
-	s.planned = false
+	s.done++
 	s.cache.End()
 	sampled := 0
-	for _, c := range plan.Chunks {
+	for i, c := range plan.Chunks {
 		q := c.Sequence
+		q.land(c)
 		token := int32(-1)
 		if c.Sample && results.Err == nil {
 			token = results.Tokens[sampled]
 			sampled++
 		}
 		switch {
-		case q.finish != Unfinished: // cancelled meanwhile
+		case q.finish != Unfinished:
+			plan.Chunks[i].Surplus = true
 		case results.Err != nil:
 			s.end(q, Failed, results.Err)
 		default:
@@ -202,21 +231,26 @@ func (s *Scheduler) Waiting() (sequences, tokens int) { return len(s.waiting), s
 // Counts are totals since the start.
 func (s *Scheduler) Counts() Counts { return s.counts }
 
-// extend plans the next token of every sequence that generates, oldest first.
-func (s *Scheduler) extend() {
+// extend plans the next token of every sequence that generates, oldest first. Where blocks run out it preempts; it
+// reports false where it may not, because a step is in flight.
+func (s *Scheduler) extend() bool {
 	for i := 0; i < len(s.running); i++ {
 		q := s.running[i]
-		if q.remaining() != 1 {
+		if q.remaining() != 1 || q.full() {
 			continue
 		}
-		for !s.cache.Reserve(q.blocks, len(q.Tokens)) {
+		for !s.cache.Reserve(q.blocks, q.length()) {
+			if s.flying() {
+				return false
+			}
 			s.preempt()
 			if i >= len(s.running) {
-				return // it was the youngest itself
+				return true // it was the youngest itself
 			}
 		}
 		s.schedule(q, 1)
 	}
+	return true
 }
 
 // prefill plans chunks of the running sequences whose tokens are not all computed. Their blocks are reserved.
@@ -273,7 +307,7 @@ const roomTokens = 4096
 
 // schedule plans up to rows tokens of q, as far as the budgets of the step go.
 func (s *Scheduler) schedule(q *Sequence, rows int) {
-	start := q.blocks.Committed()
+	start := q.computed()
 	rows = min(rows, s.limits.BatchTokens-s.plan.Rows)
 	if s.limits.ChunkTokens > 0 {
 		rows = min(rows, s.limits.ChunkTokens)
@@ -281,25 +315,29 @@ func (s *Scheduler) schedule(q *Sequence, rows int) {
 	outputs := s.limits.Outputs - s.plan.Outputs
 	if q.scoring() {
 		rows = min(rows, outputs)
-	} else if outputs == 0 && start+rows == len(q.Tokens) {
+	} else if outputs == 0 && start+rows == q.length() {
 		rows--
 	}
 	if rows <= 0 {
 		return
 	}
-	c := Chunk{Sequence: q, Start: start, Rows: rows, Sample: start+rows == len(q.Tokens)}
+	c := Chunk{Sequence: q, Start: start, Rows: rows, Sample: start+rows == q.length(), Follows: -1}
+	if q.pending {
+		c.Follows = q.sample
+	}
 	switch {
 	case q.scoring():
 		c.Outputs = rows
 	case c.Sample:
 		c.Outputs = 1
 	}
-	s.plan.Chunks = append(s.plan.Chunks, c)
-	s.plan.Rows += rows
-	s.plan.Outputs += c.Outputs
 	if c.Sample {
 		s.plan.Samples++
 	}
+	s.plan.Chunks = append(s.plan.Chunks, c)
+	s.plan.Rows += rows
+	s.plan.Outputs += c.Outputs
+	s.plan.waits = s.plan.waits || c.Outputs > 0 && (q.Waits || q.Score)
 }
 
 // preempt moves the youngest running sequence to the head of the queue.

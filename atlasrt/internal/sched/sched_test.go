@@ -218,6 +218,7 @@ func TestRandom(t *testing.T) {
 			limits.Outputs = limits.Sequences + r.IntN(4)
 			limits.ChunkTokens = r.IntN(3) * r.IntN(5)
 			m := newMachine(t, limits, 6+r.IntN(30), seed%4 != 0)
+			m.depth = 1 + int(seed%2)
 			common := random(r, 16, 50)
 			type job struct {
 				q      *Sequence
@@ -231,7 +232,7 @@ func TestRandom(t *testing.T) {
 				}
 				for step < 100 && r.IntN(2) == 0 {
 					prompt := append(slices.Clone(common[:r.IntN(17)]), random(r, 1+r.IntN(20), 50)...)
-					q := &Sequence{Tokens: slices.Clone(prompt), MaxTokens: 1 + r.IntN(30), End: []int32{3, 17}, Score: r.IntN(6) == 0}
+					q := &Sequence{Tokens: slices.Clone(prompt), MaxTokens: 1 + r.IntN(30), End: []int32{3, 17}, Score: r.IntN(6) == 0, Waits: r.IntN(9) == 0}
 					var tooLong *TooLong
 					if err := m.s.Add(q); errors.As(err, &tooLong) {
 						continue
@@ -281,4 +282,66 @@ func TestRandom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With two steps in flight the next token is planned before it is known, and an end is noticed one step late.
+func TestStepsAhead(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 32, Sequences: 4, Outputs: 4}, 40, true)
+	m.depth = 2
+	prompt := []int32{1, 2, 3, 4, 5}
+	free, _ := alone(prompt, 20, nil)
+	stops, length := m.add(prompt, 20), m.add([]int32{7, 8}, 9)
+	stops.End = free[6:7]
+	steps := m.run()
+	want, _ := alone(prompt, 20, stops.End)
+	if finish, _ := stops.Finish(); finish != Stop || !slices.Equal(stops.Generated(), want) {
+		t.Errorf("got %v %v, want %v and a stop", stops.Generated(), finish, want)
+	}
+	if want, _ := alone([]int32{7, 8}, 9, nil); !slices.Equal(length.Generated(), want) {
+		t.Errorf("got %v, want %v", length.Generated(), want)
+	}
+	if m.surplus != 1 {
+		t.Errorf("computed %d tokens in vain, want 1: an end at max_tokens is foreseen", m.surplus)
+	}
+	if steps > 12 {
+		t.Errorf("took %d steps for 9 tokens, want each but the first ahead", steps)
+	}
+}
+
+// A sequence whose next draw depends on its last token keeps every step from being planned ahead of it.
+func TestWaitingSequencesAreNotAhead(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 32, Sequences: 4, Outputs: 4}, 40, true)
+	m.depth = 2
+	waits := m.add([]int32{1, 2}, 5)
+	waits.Waits = true
+	m.add([]int32{3, 4}, 12)
+	for finish := Unfinished; finish == Unfinished; finish, _ = waits.Finish() {
+		if !m.step(nil) || len(m.flights) > 1 {
+			t.Fatalf("%d steps in flight, want 1", len(m.flights))
+		}
+	}
+	m.step(nil)
+	if m.step(nil); len(m.flights) != 1 {
+		t.Errorf("after it ended: %d steps in flight behind the one that came back, want 1", len(m.flights))
+	}
+	m.run()
+}
+
+// Every sequence of a step that failed has failed, and the step behind it brings nothing more.
+func TestFailureWithTwoStepsInFlight(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 16, Sequences: 2, Outputs: 2}, 40, true)
+	m.depth = 2
+	q := m.add([]int32{1, 2, 3}, 9)
+	m.step(nil)
+	m.flights = append(m.flights, flight{plan: m.s.Next()})
+	broken := errors.New("the device is on fire")
+	for i := range m.flights {
+		m.flights[i].results = Results{Err: broken}
+	}
+	m.land()
+	m.land()
+	if finish, err := q.Finish(); finish != Failed || err != broken || m.surplus != 1 {
+		t.Errorf("got %v %v, %d in vain; want %v %v, 1", finish, err, m.surplus, Failed, broken)
+	}
+	m.run()
 }

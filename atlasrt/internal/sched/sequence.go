@@ -24,6 +24,7 @@ type Sequence struct {
 	MaxTokens int     // to generate, at least 1
 	End       []int32 // tokens that end it
 	Score     bool    // logits are wanted at every token of the prompt
+	Waits     bool    // no step is planned before the tokens that it samples are known
 	Salt      string  // prefixes are shared with sequences of the same salt
 	Tag       int     // the caller's own
 
@@ -32,6 +33,11 @@ type Sequence struct {
 	finish Finish
 	err    error
 	blocks *cache.Sequence // nil until it first runs
+
+	// Of steps in flight:
+	ahead   int  // tokens that they compute
+	pending bool // the token behind the last one is being sampled
+	sample  int  // which sample of the newest step it is
 }
 
 // Prompt is how many of Tokens were the prompt.
@@ -49,11 +55,37 @@ func (s *Sequence) Finish() (Finish, error) { return s.finish, s.err }
 // Blocks is the block table that covers every token computed so far and in the current plan.
 func (s *Sequence) Blocks() []int32 { return s.blocks.Blocks() }
 
-// remaining is how many tokens are not computed.
-func (s *Sequence) remaining() int { return len(s.Tokens) - s.blocks.Committed() }
+// length is how many tokens there are, one that is being sampled included.
+func (s *Sequence) length() int {
+	if s.pending {
+		return len(s.Tokens) + 1
+	}
+	return len(s.Tokens)
+}
+
+// computed is how many tokens are computed, or are being.
+func (s *Sequence) computed() int { return s.blocks.Committed() + s.ahead }
+
+// remaining is how many tokens no step computes yet.
+func (s *Sequence) remaining() int { return s.length() - s.computed() }
+
+// full tells whether the token that is being sampled is the last one, whatever it will be.
+func (s *Sequence) full() bool { return s.length()-s.prompt >= s.MaxTokens }
+
+// leave books a chunk that is on its way, and which sample of its step its token is, if it has one.
+func (s *Sequence) leave(c Chunk, sample int) {
+	s.ahead += c.Rows
+	s.pending, s.sample = c.Sample, sample
+}
+
+// land books a chunk that has come back. A token that it sampled is still pending where a later chunk left behind it.
+func (s *Sequence) land(c Chunk) {
+	s.ahead -= c.Rows
+	s.pending = s.pending && s.ahead > 0
+}
 
 // scoring tells whether the logits of the prompt are still wanted.
-func (s *Sequence) scoring() bool { return s.Score && len(s.Tokens) == s.prompt }
+func (s *Sequence) scoring() bool { return s.Score && s.length() == s.prompt }
 
 // most is how many tokens are ever in the cache at once: the last one generated is not computed.
 func (s *Sequence) most() int { return len(s.Tokens) + s.MaxTokens - 1 }
