@@ -18,21 +18,24 @@ type doctorCommand struct{ hardwareFlags }
 
 // Run implements the command. It fails where no kernels can run.
 func (c *doctorCommand) Run() error {
-	present := cpu.Features()
 	table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
 	table.Header("hardware", "state", "uses")
 	usable := 0
 	for _, b := range bundles() {
 		state := "ready"
 		var uses []string
+		h := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Kernels: c.Kernels, Threads: 1, GPU: c.GPU}
+		present, absent := h.Features(b.Device)
 		for _, f := range b.Features {
 			if slices.Contains(present, f) {
 				uses = append(uses, f)
 			}
 		}
-		if missing := b.Missing(present); len(missing) > 0 {
+		if absent != nil {
+			state = absent.Error()
+		} else if missing := b.Missing(present); len(missing) > 0 {
 			state = "this processor lacks " + strings.Join(missing, ", ")
-		} else if t, err := (instance.Hardware{Bundles: bundles(), Name: b.Hardware, Kernels: c.Kernels, Threads: 1}).Open(); err != nil {
+		} else if t, err := h.Open(); err != nil {
 			state = err.Error()
 		} else {
 			usable++

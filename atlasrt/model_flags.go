@@ -21,11 +21,12 @@ type hardwareFlags struct {
 	Hardware string `help:"Kernels to run, such as cpu-x86-64-v3; empty: the best that this machine can run."`
 	Kernels  string `help:"Folder with HARDWARE/image.zst, in place of the kernels that the program carries." type:"existingdir"`
 	Threads  int    `help:"Threads that run kernels; 0: one for each processor."`
-	Exact    bool   `help:"Keep activations in f32 everywhere: slower, for comparing."`
+	GPU      int    `name:"gpu" help:"Which GPU, counted from 0."`
+	Exact    bool   `help:"A row's bits never depend on its batch, and on a CPU activations stay in f32: slower, for comparing."`
 }
 
 func (f hardwareFlags) open() (*instance.Target, error) {
-	return instance.Hardware{Bundles: bundles(), Name: f.Hardware, Kernels: f.Kernels, Threads: f.Threads, Exact: f.Exact}.Open()
+	return instance.Hardware{Bundles: bundles(), Name: f.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact}.Open()
 }
 
 // modelFlags choose a checkpoint.

@@ -48,7 +48,7 @@ func (f opsFlags) targets(visit func(optest.Target) error) error {
 	}
 	for _, name := range names {
 		for _, e := range exact {
-			t, err := instance.Hardware{Bundles: bundles(), Name: name, Kernels: f.Kernels, Threads: f.Threads, Exact: e}.Open()
+			t, err := instance.Hardware{Bundles: bundles(), Name: name, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: e}.Open()
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,9 @@ func (f opsFlags) targets(visit func(optest.Target) error) error {
 			if e {
 				label += " --exact"
 			}
-			err = visit(optest.Target{Name: label, Device: t.Device, Set: t.Set, Act: t.Bundle.Activations, Exact: e, HostMemory: t.Bundle.Device == "cpu"})
+			err = visit(optest.Target{
+				Name: label, Device: t.Device, Set: t.Set, Act: t.Bundle.Activations, Exact: e,
+				HostMemory: t.Bundle.Device == "cpu", Together: t.Bundle.Device != "cpu" && !e})
 			if err != nil {
 				return err
 			}

@@ -46,6 +46,12 @@ func Load(b *Bundle, d device.Device, present []string, override fs.FS) (Set, er
 	return b.New(kernels, func(f string) bool { return has[f] }), nil
 }
 
+// Built tells whether the program carries compiled kernels.
+func (b *Bundle) Built() bool {
+	_, err := fs.Stat(b.Files, imageName)
+	return err == nil
+}
+
 // Missing lists the features that b cannot do without and present lacks.
 func (b *Bundle) Missing(present []string) []string {
 	has := make(map[string]bool, len(present))

@@ -25,6 +25,8 @@ type Target struct {
 	Act    op.DType // what act means in op's tags
 	// Exact says that products are computed in f32 from the activations as they are, not rounded to bf16 or to a byte.
 	Exact bool
+	// Together says that a row's bits may depend on how many rows there are: kernels for many have an order of their own.
+	Together bool
 	// Scratch is the scratch memory of a stream, in bytes; 0 means 256 MiB.
 	Scratch int64
 	// HostMemory says that the device's addresses are this process's own, so that Bench can read them from Go.
@@ -71,12 +73,12 @@ func Run(t Target, o Options) (Report, error) {
 		}
 	}
 	for _, c := range batches(o) {
-		if o.wants(c.Op, c.Name) {
+		if o.wants(c.Op, c.Name) && !t.Together {
 			report.Results = append(report.Results, j.judgeRows(c))
 		}
 	}
 	for _, c := range conversations(o) {
-		if o.wants("PagedAttention", c.name) {
+		if o.wants("PagedAttention", c.name) && !t.Together {
 			report.Results = append(report.Results, j.judgeSplits(c))
 		}
 	}
