@@ -1,0 +1,352 @@
+package load_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// memory is a checkpoint of a few tensors.
+type memory struct {
+	config  *weights.Config
+	tensors map[string]weights.Tensor
+	used    weights.Tracker
+}
+
+func newMemory(t testing.TB, config string, tensors ...weights.Tensor) *memory {
+	t.Helper()
+	c, err := weights.ParseConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &memory{config: c, tensors: map[string]weights.Tensor{}}
+	for _, x := range tensors {
+		m.tensors[x.Name] = x
+	}
+	return m
+}
+
+func (m *memory) Config() *weights.Config { return m.config.Fresh() }
+
+func (m *memory) Info(name string) (weights.Info, bool) {
+	t, ok := m.tensors[name]
+	return t.Info, ok
+}
+
+func (m *memory) Tensor(name string) (weights.Tensor, error) {
+	t, ok := m.tensors[name]
+	if !ok {
+		return t, fmt.Errorf("%s: %w", name, weights.ErrMissing)
+	}
+	m.used.Mark(name)
+	return t, nil
+}
+
+func (m *memory) Unused() []string {
+	var names []string
+	for name := range m.tensors {
+		names = append(names, name)
+	}
+	return m.used.Unused(names)
+}
+
+func (m *memory) Release(weights.Tensor)          {}
+func (m *memory) Assets() (weights.Assets, error) { return weights.Assets{}, nil }
+func (m *memory) String() string                  { return "memory" }
+func (m *memory) Close() error                    { return nil }
+
+func stored(name string, kind tensor.Type, data []byte, shape ...int64) weights.Tensor {
+	return weights.Tensor{Info: weights.Info{Name: name, Type: kind, Shape: shape}, Data: data}
+}
+
+// repeated is a tensor of one byte.
+func repeated(name string, kind tensor.Type, b byte, shape ...int64) weights.Tensor {
+	n, err := kind.Bytes(shape)
+	if err != nil {
+		panic(err)
+	}
+	return stored(name, kind, slices.Repeat([]byte{b}, int(n)), shape...)
+}
+
+func f32(name string, values []float32, shape ...int64) weights.Tensor {
+	var data []byte
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+	}
+	return stored(name, tensor.F32, data, shape...)
+}
+
+func bf16(name string, values []float32, shape ...int64) weights.Tensor {
+	var data []byte
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint16(data, tensor.ToBFloat16(v))
+	}
+	return stored(name, tensor.BF16, data, shape...)
+}
+
+// place counts and loads a stack of matrices, and reads its rows back through the oracle.
+func place(m *memory, count, cols int32, parts func(e int32) []model.Part) (w op.Weight, rows [][]float32, err error) {
+	set, d := oracle.New(op.F32), host.New(0)
+	counter := load.NewCounter(set, load.Stored(m))
+	counted := counter.Experts(count, cols, parts)
+	if err := errors.Join(counter.Err(), weights.Check(m, counter.Wants)); err != nil {
+		return w, nil, err
+	}
+	stream, err := d.Stream(0)
+	if err != nil {
+		return w, nil, err
+	}
+	loader, err := load.NewLoader(m, d, stream, set, counter, nil)
+	if err != nil {
+		return w, nil, err
+	}
+	w = loader.Experts(count, cols, parts)
+	if err := loader.Finish(); err != nil {
+		return w, nil, err
+	}
+	if w.Scheme != counted.Scheme || w.Rows != counted.Rows || w.Stride != counted.Stride {
+		return w, nil, fmt.Errorf("loaded %+v, counted %+v", w, counted)
+	}
+	one := w
+	for e := range count {
+		one.Data = w.Data + op.Ptr(w.Stride*int64(e))
+		if w.Scale != 0 {
+			one.Scale = w.Scale + op.Ptr(4*w.Rows*e)
+		}
+		for n := range w.Rows {
+			id, err := d.Alloc(4)
+			if err != nil {
+				return w, nil, err
+			}
+			out, err := d.Alloc(4 * int64(cols))
+			if err != nil {
+				return w, nil, err
+			}
+			stream.Write(id, binary.LittleEndian.AppendUint32(nil, uint32(n)))
+			set.Embedding(stream, op.Embedding{Out: out, IDs: id, W: one, Rows: 1})
+			data, row := make([]byte, 4*cols), make([]float32, cols)
+			stream.Read(data, out)
+			for k := range row {
+				row[k] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*k:]))
+			}
+			rows = append(rows, row)
+			d.Free(id)
+			d.Free(out)
+		}
+	}
+	return w, rows, stream.Sync()
+}
+
+// two names the parts q and k of one matrix.
+func two(q, k int32) func(int32) []model.Part {
+	return func(int32) []model.Part {
+		return []model.Part{{Name: "q.weight", Rows: q}, {Name: "k.weight", Rows: k}}
+	}
+}
+
+const one, half = 0x38, 0x30 // in e4m3
+
+// Every dialect: all codes are ones, so that a weight is its scale.
+func TestDialects(t *testing.T) {
+	const ct = `{"quantization_config": {"quant_method": "compressed-tensors"}}`
+	ramp := func(n int) []float32 {
+		values := make([]float32, n)
+		for i := range values {
+			values[i] = float32(i + 1)
+		}
+		return values
+	}
+	cases := []struct {
+		name    string
+		config  string
+		tensors []weights.Tensor
+		cols    int32
+		parts   func(int32) []model.Part
+		scheme  op.Scheme
+		want    map[[2]int]float32 // by row and column
+	}{
+		{"fp8 of a tensor", `{}`, []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 3, 5), f32("q.weight_scale", []float32{3}), f32("q.input_scale", []float32{9}),
+			repeated("k.weight", tensor.F8_E4M3, half, 2, 5), f32("k.weight_scale", []float32{4}, 1), f32("k.k_scale", []float32{9}),
+		}, 5, two(3, 2), op.SchemeF8, map[[2]int]float32{{0, 0}: 3, {2, 4}: 3, {3, 0}: 2, {4, 4}: 2}},
+		{"fp8 of rows", ct, []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 3, 5), bf16("q.weight_scale", ramp(3), 3, 1),
+			repeated("k.weight", tensor.F8_E4M3, half, 2, 5), f32("k.weight_scale", ramp(2), 2),
+		}, 5, two(3, 2), op.SchemeF8, map[[2]int]float32{{0, 0}: 1, {2, 4}: 3, {3, 0}: 0.5, {4, 4}: 1}},
+		{"fp8 of blocks", `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}`, []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 144, 257), f32("q.weight_scale_inv", ramp(6), 2, 3),
+			repeated("k.weight", tensor.F8_E4M3, half, 17, 257), bf16("k.weight_scale_inv", ramp(3), 1, 3),
+		}, 257, two(144, 17), op.SchemeF8Block, map[[2]int]float32{
+			{0, 0}: 1, {127, 127}: 1, {127, 128}: 2, {127, 256}: 3, {128, 0}: 4, {143, 256}: 6, {144, 0}: 0.5, {160, 255}: 1, {160, 256}: 1.5,
+		}},
+		{"fp8 of other blocks", `{"quantization_config": {"weight_block_size": [32, 256]}}`, []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 48, 300), f32("q.weight_scale_inv", ramp(4), 2, 2),
+			repeated("k.weight", tensor.F8_E4M3, one, 1, 300), f32("k.weight_scale", ramp(2), 1, 1, 2, 1),
+		}, 300, two(48, 1), op.SchemeF8Block, map[[2]int]float32{{31, 255}: 1, {31, 256}: 2, {32, 0}: 3, {47, 299}: 4, {48, 255}: 1, {48, 256}: 2}},
+		{"nvfp4 of modelopt and compressed-tensors", ct, []weights.Tensor{
+			repeated("q.weight", tensor.U8, 0x22, 3, 16), repeated("q.weight_scale", tensor.F8_E4M3, one, 3, 2), f32("q.weight_scale_2", []float32{3}),
+			repeated("k.weight_packed", tensor.U8, 0x24, 1, 16), repeated("k.weight_scale", tensor.F8_E4M3, half, 1, 2),
+			f32("k.weight_global_scale", []float32{4}, 1), f32("k.input_global_scale", []float32{9}, 1),
+		}, 32, two(3, 1), op.SchemeNVFP4, map[[2]int]float32{{0, 0}: 3, {2, 31}: 3, {3, 0}: 0.25, {3, 1}: 0.125}},
+	}
+	for _, c := range cases {
+		w, rows, err := place(newMemory(t, c.config, c.tensors...), 1, c.cols, c.parts)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if w.Scheme != c.scheme {
+			t.Errorf("%s: loaded as %s, want %s", c.name, w.Scheme, c.scheme)
+		}
+		for at, want := range c.want {
+			if got := rows[at[0]][at[1]]; got != want {
+				t.Errorf("%s: weight %v is %v, want %v", c.name, at, got, want)
+			}
+		}
+	}
+}
+
+// Experts have a factor each.
+func TestExpertFactors(t *testing.T) {
+	var tensors []weights.Tensor
+	for e := range 3 {
+		for i, part := range []string{"gate", "up"} {
+			name := fmt.Sprintf("%d.%s", e, part)
+			tensors = append(tensors, repeated(name+".weight", tensor.U8, 0x22, 2, 8), repeated(name+".weight_scale", tensor.F8_E4M3, one, 2, 1),
+				f32(name+".weight_scale_2", []float32{float32(10*e + i)}))
+		}
+	}
+	_, rows, err := place(newMemory(t, `{}`, tensors...), 3, 16, func(e int32) []model.Part {
+		return []model.Part{{Name: fmt.Sprintf("%d.gate.weight", e), Rows: 2}, {Name: fmt.Sprintf("%d.up.weight", e), Rows: 2}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, row := range rows {
+		if want := float32(10*(n/4) + n%4/2); row[0] != want || row[15] != want {
+			t.Errorf("row %d is %v, want all %v", n, row, want)
+		}
+	}
+}
+
+// What is damaged or not served is an error that says so.
+func TestQuantisedErrors(t *testing.T) {
+	zero, nan := []float32{0}, []float32{float32(math.NaN())}
+	f8 := repeated("q.weight", tensor.F8_E4M3, one, 32, 32)
+	packed, scale := repeated("q.weight_packed", tensor.U8, 0x22, 32, 16), repeated("q.weight_scale", tensor.F8_E4M3, one, 32, 2)
+	codes := repeated("q.weight", tensor.U8, 0x22, 32, 16)
+	cases := []struct {
+		name    string
+		config  string
+		tensors []weights.Tensor
+		want    string
+	}{
+		{"no scale", `{}`, []weights.Tensor{f8}, "neither weight_scale nor weight_scale_inv"},
+		{"scales of other rows", `{}`, []weights.Tensor{f8, f32("q.weight_scale", make([]float32, 31), 31)}, "shape [31], wanted one, one for each of 32 rows"},
+		{"scales of other blocks", `{}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 4), 2, 2)}, "one for each block of 128×128"},
+		{"small blocks", `{"quantization_config": {"weight_block_size": [8, 8]}}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 16), 4, 4)}, "each block of 8×8, wanted multiples of 16"},
+		{"impossible blocks", `{"quantization_config": {"weight_block_size": [0, -1]}}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 16), 4, 4)}, "each block of 0×-1"},
+		{"scales of a wrong type", `{}`, []weights.Tensor{f8, repeated("q.weight_scale", tensor.U8, 1, 32, 1)}, "scales of type U8"},
+		{"another shape", `{}`, []weights.Tensor{repeated("q.weight", tensor.F8_E4M3, one, 32, 33), f32("q.weight_scale", []float32{1})}, "q.weight is [32, 33]"},
+		{"scale is NaN", `{}`, []weights.Tensor{f8, f32("q.weight_scale", nan)}, "NaN or infinite"},
+		{"no block scales", `{"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}`, []weights.Tensor{codes, f32("q.weight_scale_2", []float32{1})}, "quantised by modelopt NVFP4"},
+		{"no tensor scale", `{}`, []weights.Tensor{codes, scale}, "without its weight_scale_2"},
+		{"no global scale", `{}`, []weights.Tensor{packed, scale}, "without its weight_global_scale"},
+		{"global scale is zero", `{}`, []weights.Tensor{packed, scale, f32("q.weight_global_scale", zero)}, "scaled by +Inf"},
+		{"global scale is an integer", `{}`, []weights.Tensor{packed, scale, repeated("q.weight_global_scale", tensor.I32, 1, 1)}, "scale of type I32"},
+		{"two global scales", `{}`, []weights.Tensor{packed, scale, f32("q.weight_global_scale", []float32{1, 1}, 2)}, "one scale or one for each of 32 rows"},
+		{"few block scales", `{}`, []weights.Tensor{packed, repeated("q.weight_scale", tensor.F8_E4M3, one, 32, 1), f32("q.weight_global_scale", zero)}, "q.weight_scale is [32, 1]"},
+		{"NaN among block scales", `{}`, []weights.Tensor{packed, repeated("q.weight_scale", tensor.F8_E4M3, 0x7f, 32, 2), f32("q.weight_global_scale", zero)}, "NaN or infinite"},
+		{"awq", `{"quantization_config": {"quant_method": "awq"}}`, []weights.Tensor{repeated("q.qweight", tensor.I32, 1, 32, 4)}, "quantised by awq (qweight of type I32), which is not served (served are FP8"},
+		{"gptq", `{"quantization_config": {"quant_method": "gptq"}}`, []weights.Tensor{repeated("q.qweight", tensor.I32, 1, 4, 32)}, "quantised by gptq"},
+		{"mxfp4", `{"quantization_config": {"quant_method": "quark"}}`, []weights.Tensor{codes, repeated("q.weight_scale", tensor.U8, 127, 32, 1)}, "quantised by quark"},
+		{"int4", `{"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized"}}`,
+			[]weights.Tensor{repeated("q.weight_packed", tensor.I32, 1, 32, 4)}, "quantised by compressed-tensors pack-quantized (weight_packed of type I32)"},
+		{"int8", `{}`, []weights.Tensor{repeated("q.weight", tensor.I8, 1, 32, 32)}, "quantised by an unknown method (weight of type I8)"},
+		{"scales of nothing", `{}`, []weights.Tensor{bf16("q.weight", make([]float32, 1024), 32, 32), f32("q.weight_scale", zero)}, "q.weight_scale was not used"},
+		{"nothing", `{}`, nil, "no such tensor"},
+	}
+	for _, c := range cases {
+		_, _, err := place(newMemory(t, c.config, c.tensors...), 1, 32, func(int32) []model.Part { return []model.Part{{Name: "q.weight", Rows: 32}} })
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Parts of one matrix that cannot share it.
+func TestStacksThatDoNotFit(t *testing.T) {
+	cases := []struct {
+		name    string
+		tensors []weights.Tensor
+		want    string
+	}{
+		{"two schemes", []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 24, 32), f32("q.weight_scale", []float32{1}), bf16("k.weight", make([]float32, 256), 8, 32),
+		}, "k.weight is stored as bf16, others of the same stack as f8"},
+		{"blocks across parts", []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 24, 32), f32("q.weight_scale_inv", []float32{1}, 1, 1),
+			repeated("k.weight", tensor.F8_E4M3, one, 8, 32), f32("k.weight_scale_inv", []float32{1}, 1, 1),
+		}, "k.weight comes after rows that are no multiple of 16"},
+	}
+	for _, c := range cases {
+		if _, _, err := place(newMemory(t, `{}`, c.tensors...), 1, 32, two(24, 8)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Whatever types and shapes the tensors of a quantised linear have, loading gives rows or an error.
+func FuzzStorage(f *testing.F) {
+	f.Add(uint16(32), uint16(32), []byte{9, 32, 32, 2, 0, 0})
+	f.Add(uint16(32), uint16(32), []byte{22, 32, 16, 9, 32, 2, 2, 1, 0})
+	names := []string{"q.weight", "q.weight_scale", "q.weight_scale_2", "q.weight_scale_inv", "q.weight_packed", "q.weight_global_scale", "q.qweight"}
+	f.Fuzz(func(t *testing.T, rows, cols uint16, choice []byte) {
+		rows, cols = rows%80+1, cols%300+1
+		var tensors []weights.Tensor
+		for i, name := range names {
+			if len(choice) < 3*i+3 {
+				break
+			}
+			kind, shape := tensor.Type(choice[3*i]), []int64{}
+			for _, n := range choice[3*i+1 : 3*i+3] {
+				switch n {
+				case 0:
+				case 255:
+					shape = append(shape, int64(rows))
+				case 254:
+					shape = append(shape, int64(cols))
+				case 253:
+					shape = append(shape, int64(cols)/2)
+				case 252:
+					shape = append(shape, int64(cols)/16)
+				default:
+					shape = append(shape, int64(n)%40)
+				}
+			}
+			if kind == 0 || kind > tensor.IQ4_NL {
+				continue
+			}
+			if _, err := kind.Bytes(shape); err == nil {
+				tensors = append(tensors, repeated(name, kind, choice[0], shape...))
+			}
+		}
+		m := newMemory(t, `{}`, tensors...)
+		_, got, err := place(m, 1, int32(cols), func(int32) []model.Part { return []model.Part{{Name: "q.weight", Rows: int32(rows)}} })
+		if err == nil && len(got) != int(rows) {
+			t.Errorf("%d rows and no error, want %d", len(got), rows)
+		}
+	})
+}
