@@ -1,0 +1,26 @@
+// Copies of many bytes to shared memory by the copy engine. Sizes and addresses are multiples of 16; the bytes count at a
+// barrier of barrier.cuh.
+#pragma once
+#include <stdint.h>
+
+namespace atlas {
+
+__device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, int bytes, uint32_t barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+
+// To the same place, and counted at the same barrier, of each block of the cluster whose bit is set.
+__device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int bytes, uint32_t barrier, int blocks) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
+                 ::"r"(to), "l"(from), "r"(bytes), "r"(barrier), "h"(uint16_t(blocks)) : "memory");
+}
+
+__device__ __forceinline__ void store_shared(uint32_t to, uint4 x) {
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
+}
+
+// Lets tensor cores and the copy engine see what this thread wrote to shared memory.
+__device__ __forceinline__ void fence_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+}  // namespace atlas
