@@ -48,3 +48,20 @@ type Graph interface {
 	Replay(s Stream)
 	Close() error
 }
+
+// Overlapper is a device that runs what is queued while the host does something else, so that it pays to queue a step
+// before the results of the last one are read. Devices whose kernels take the host's own processors are none.
+type Overlapper interface {
+	// Inbox makes host memory of so many bytes that results of s come to. Close it before s.
+	Inbox(s Stream, bytes int) (Inbox, error)
+}
+
+// Inbox is host memory that results are copied to while what was queued later goes on. One goroutine at a time owns it.
+type Inbox interface {
+	// Post queues a copy from device memory, and returns the stream's first error since the last Sync: after one,
+	// nothing that was queued runs.
+	Post(from op.Ptr, bytes int) error
+	// Wait waits for that copy and for nothing that was queued later. It lends what came until the next Post.
+	Wait() ([]byte, error)
+	Close() error
+}

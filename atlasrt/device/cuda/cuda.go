@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	_ device.Device  = (*Device)(nil)
-	_ device.Grapher = (*Device)(nil)
+	_ device.Device     = (*Device)(nil)
+	_ device.Grapher    = (*Device)(nil)
+	_ device.Overlapper = (*Device)(nil)
 )
 
 // Device is one GPU.

@@ -181,6 +181,23 @@ func (b bench) capture(step func()) device.Graph {
 	return g
 }
 
+func (b bench) inbox(bytes int) *inbox {
+	b.Helper()
+	i, err := b.Inbox(b.stream, bytes)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return i.(*inbox)
+}
+
+// post posts a word.
+func (b bench) post(i *inbox, p op.Ptr) {
+	b.Helper()
+	if err := i.Post(p, 4); err != nil {
+		b.Fatal(err)
+	}
+}
+
 // one is the grid of a single block.
 var one = op.Grid{X: 1, Y: 1, Z: 1}
 

@@ -98,6 +98,48 @@ func TestGPULaunchesCopiesAndReplays(t *testing.T) {
 	}
 }
 
+// Results come while what was queued behind them still runs.
+func TestGPUInboxComesEarly(t *testing.T) {
+	b := gpu(t)
+	defer b.close()
+	grid := op.Grid{X: 1 << 16, Y: 64, Z: 1}
+	p, q := b.alloc(4), b.alloc(4<<22)
+	box := b.inbox(4)
+	for i := range 20 {
+		begin := time.Now()
+		b.launch(b.mark, p, one, 1)
+		b.post(box, p)
+		for range 20 {
+			b.launch(b.mark, q, grid, 1)
+		}
+		queued := time.Since(begin)
+		got, err := box.Wait()
+		came := time.Since(begin)
+		if err != nil || got[0] != byte(i+1) {
+			t.Fatalf("round %d: got %v (error %v), want %d", i, got, err, i+1)
+		}
+		if err := b.stream.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if ended := time.Since(begin); came > ended/2 {
+			t.Errorf("round %d: queued after %v, the result came after %v, all ended after %v", i, queued, came, ended)
+		} else if i == 19 {
+			t.Logf("queued after %v, the result came after %v, all ended after %v", queued, came, ended)
+		}
+	}
+	begin := time.Now()
+	for range 1000 {
+		b.post(box, p)
+		if _, err := box.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("post and wait: %v", time.Since(begin)/1000)
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGPUMovesBytes(t *testing.T) {
 	b := gpu(t)
 	defer b.close()

@@ -46,6 +46,14 @@ func (s *Stream) record(step func()) (recorded uintptr, err error) {
 		return 0, s.driver.failure(r, "begin to record")
 	}
 	s.capturing = true
+	defer func() { // a step that panics must not leave the stream recording
+		if s.capturing {
+			s.capturing = false
+			if s.call(cuStreamEndCapture, s.handle, uintptr(unsafe.Pointer(&s.abandoned))) == 0 {
+				s.call(cuGraphDestroy, s.abandoned[0])
+			}
+		}
+	}()
 	step()
 	s.capturing, s.idle = false, true
 	if r := s.device.call(cuStreamEndCapture, s.handle, uintptr(unsafe.Pointer(&recorded))); r != 0 {

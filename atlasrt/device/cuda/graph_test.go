@@ -83,6 +83,29 @@ func TestAFailedCaptureLeavesTheStreamUsable(t *testing.T) {
 	}
 }
 
+func TestAPanicEndsTheCapture(t *testing.T) {
+	b, _ := start(t)
+	p := b.alloc(4)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic did not come through")
+			}
+		}()
+		_, _ = b.Capture(b.stream, func() {
+			b.launch(b.mark, p, one, 1)
+			panic("a kernel table is empty")
+		})
+	}()
+	b.launch(b.mark, p, one, 2)
+	if err := b.stream.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.words(p, 1)[0]; got != 2 {
+		t.Errorf("got %d, want 2: only what was launched after the capture", got)
+	}
+}
+
 func TestReplayErrors(t *testing.T) {
 	b, f := start(t)
 	p := b.alloc(4)

@@ -23,6 +23,9 @@ type staging struct {
 	used   int // bytes of the chunk
 }
 
+// withoutTiming is CU_EVENT_DISABLE_TIMING: an event that is only waited for.
+const withoutTiming = 2
+
 // makeStaging takes s's staging memory.
 func (s *Stream) makeStaging() error {
 	var address *byte
@@ -31,7 +34,6 @@ func (s *Stream) makeStaging() error {
 	}
 	s.staging.memory = unsafe.Slice(address, stagingChunks*chunkBytes)
 	for i := range s.staging.events {
-		const withoutTiming = 2
 		if r := s.device.call(cuEventCreate, uintptr(unsafe.Pointer(&s.staging.events[i])), withoutTiming); r != 0 {
 			return s.driver.failure(r, "make an event")
 		}

@@ -24,6 +24,7 @@ type Stream struct {
 	err       error
 	idle      bool // all that was queued has run, without an error
 	capturing bool
+	abandoned [1]uintptr // the record of a step that panicked
 
 	staging staging
 	args    []byte       // the argument block, outside the Go heap; the driver copies it when it launches
