@@ -121,12 +121,30 @@ func relative(got, want []float32) float64 {
 	return math.Sqrt(difference / norm)
 }
 
+// closeness is how far, in relative L2, the logits of these small models may be off where a target rounds activations: to
+// bytes inside of products, or everywhere to bf16. The oracle, which rounds to bf16 once each, comes to half of that.
+func closeness(target *instance.Target) float64 {
+	if target.Bundle.Activations == op.BF16 {
+		return 4e-2
+	}
+	return 1e-2
+}
+
+// needsF32 skips a target that cannot keep activations in f32.
+func needsF32(t *testing.T, target *instance.Target) {
+	t.Helper()
+	if act := target.Bundle.Activations; act != op.F32 {
+		t.Skipf("activations are %s here", act)
+	}
+}
+
 func TestExactKernelsAgreeWithTransformers(t *testing.T) {
 	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")
 			eachHardware(t, true, func(t *testing.T, target *instance.Target) {
+				needsF32(t, target)
 				d := direct(t, place(t, target, folder, true))
 				logits, err := d.Logits(want.tokens, 0, true)
 				if err != nil {
@@ -155,8 +173,8 @@ func TestDefaultKernelsStayClose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")
+			tied := expertTies(t, folder, want.tokens)
 			eachHardware(t, false, func(t *testing.T, target *instance.Target) {
-				tied := expertTies(t, target.Bundle.Hardware, folder, want.tokens)
 				m := place(t, target, folder, false)
 				logits, err := direct(t, m).Logits(want.tokens, 0, true)
 				if err != nil {
@@ -169,8 +187,8 @@ func TestDefaultKernelsStayClose(t *testing.T) {
 					}
 					row := relative(logits[i*vocab:(i+1)*vocab], want.logits[i*vocab:(i+1)*vocab])
 					most = max(most, row)
-					if !(row <= 1e-2) {
-						t.Errorf("position %d: relative L2 difference is %.2e, want at most 1e-2", i, row)
+					if limit := closeness(target); !(row <= limit) {
+						t.Errorf("position %d: relative L2 difference is %.2e, want at most %.0e", i, row, limit)
 					}
 				}
 				excluded := 0
@@ -215,6 +233,7 @@ func TestExactSmolLM2WritesWhatTransformersWrites(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
 	all, last := smollm2Golden(t)
 	eachHardware(t, true, func(t *testing.T, target *instance.Target) {
+		needsF32(t, target)
 		d := direct(t, place(t, target, path, true))
 		for i, c := range all {
 			logits, err := d.Logits(c.Prompt, 0, false)

@@ -105,9 +105,7 @@ func readGolden(t *testing.T, path string) golden {
 
 // The oracle running a family's forward pass must give what transformers gives: this judges the families.
 func TestFamiliesAgreeWithTransformers(t *testing.T) {
-	for _, name := range []string{
-		"llama", "qwen3", "qwen3_moe", "llama-fp8-block", "qwen3-nvfp4-ct", "qwen3-nvfp4-modelopt", "qwen3_moe-nvfp4-modelopt",
-	} {
+	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")

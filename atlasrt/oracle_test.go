@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// onOracle is a target that computes in plain Go.
+func onOracle(act op.DType) *instance.Target {
+	return &instance.Target{
+		Device: host.New(0), Set: patient{oracle.New(act)}, Bundle: &bundle.Bundle{Hardware: "oracle-" + act.String(), Activations: act},
+	}
+}
+
+// patient is the oracle but for steps that are only measured: those have no memory to compute in.
+type patient struct{ *oracle.Set }
+
+func run[T any](q op.Stream, x T, compute func(op.Stream, T)) {
+	if _, ok := q.(device.Stream); ok {
+		compute(q, x)
+	}
+}
+
+func (p patient) Embedding(q op.Stream, x op.Embedding)           { run(q, x, p.Set.Embedding) }
+func (p patient) RMSNorm(q op.Stream, x op.RMSNorm)               { run(q, x, p.Set.RMSNorm) }
+func (p patient) Linear(q op.Stream, x op.Linear)                 { run(q, x, p.Set.Linear) }
+func (p patient) SwiGLU(q op.Stream, x op.SwiGLU)                 { run(q, x, p.Set.SwiGLU) }
+func (p patient) Logits(q op.Stream, x op.Logits)                 { run(q, x, p.Set.Logits) }
+func (p patient) RotaryAngles(q op.Stream, x op.RotaryAngles)     { run(q, x, p.Set.RotaryAngles) }
+func (p patient) RotaryCache(q op.Stream, x op.RotaryCache)       { run(q, x, p.Set.RotaryCache) }
+func (p patient) PagedAttention(q op.Stream, x op.PagedAttention) { run(q, x, p.Set.PagedAttention) }
+func (p patient) Route(q op.Stream, x op.Route)                   { run(q, x, p.Set.Route) }
+func (p patient) ExpertUp(q op.Stream, x op.ExpertUp)             { run(q, x, p.Set.ExpertUp) }
+func (p patient) ExpertDown(q op.Stream, x op.ExpertDown)         { run(q, x, p.Set.ExpertDown) }
+func (p patient) Sample(q op.Stream, x op.Sample)                 { run(q, x, p.Set.Sample) }
