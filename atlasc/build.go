@@ -162,7 +162,7 @@ func (p *project) owns(name string) bool {
 
 // image compiles a package's kernels, looks at the result and puts it where the package embeds it.
 func (env *environment) image(p *project, pkg *emit.Package) error {
-	compiler, err := env.compiler(p, pkg.Hardware.Toolchain)
+	compiler, err := env.compiler(p, pkg.Hardware.Hardware)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -23,12 +24,8 @@ func (doctorCommand) Run(env *environment) error {
 		return findings(err)
 	}
 	var first error
-	for _, name := range toolchain.Names {
-		hardware := served(hardware, name)
-		if len(hardware) == 0 {
-			continue
-		}
-		compiler, err := toolchain.Find(name, root, env.compilers)
+	for _, same := range byCompiler(hardware) {
+		compiler, err := toolchain.Find(same[0], root, env.compilers)
 		if err != nil {
 			return err
 		}
@@ -44,19 +41,24 @@ func (doctorCommand) Run(env *environment) error {
 		if p, ok := compiler.(interface{ Path() string }); ok && err == nil {
 			version += " (" + p.Path() + ")"
 		}
-		fmt.Fprintf(env.stdout, "%s: %s\n  serves %s\n", name, version, strings.Join(hardware, ", "))
+		var names []string
+		for _, h := range same {
+			names = append(names, h.Name)
+		}
+		fmt.Fprintf(env.stdout, "%s: %s\n  serves %s\n", toolchain.Name(same[0]), version, strings.Join(names, ", "))
 	}
 	return first
 }
 
-// served lists the hardware that a toolchain compiles for.
-func served(hardware []*targets.Hardware, toolchain string) []string {
-	var names []string
+// byCompiler groups hardware by what compiles for it.
+func byCompiler(hardware []*targets.Hardware) [][]*targets.Hardware {
+	groups := map[string][]*targets.Hardware{}
 	for _, h := range hardware {
-		if h.Toolchain == toolchain {
-			names = append(names, h.Name)
-		}
+		groups[toolchain.Name(h)] = append(groups[toolchain.Name(h)], h)
 	}
-	slices.Sort(names)
-	return names
+	var sorted [][]*targets.Hardware
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		sorted = append(sorted, groups[name])
+	}
+	return sorted
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/atlasc/internal/toolchain"
+	"github.com/atlas-inference/atlas/targets"
 )
 
 // Exit codes.
@@ -140,6 +141,6 @@ func (env *environment) builder(p *project) (*toolchain.Builder, error) {
 }
 
 // compiler finds the compiler of a hardware.
-func (env *environment) compiler(p *project, name string) (toolchain.Compiler, error) {
-	return toolchain.Find(name, p.root, env.compilers)
+func (env *environment) compiler(p *project, h *targets.Hardware) (toolchain.Compiler, error) {
+	return toolchain.Find(h, p.root, env.compilers)
 }

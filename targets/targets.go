@@ -30,6 +30,8 @@ type Hardware struct {
 	File        string             // relative to the folder of this package
 	Device      string             `toml:"device"`      // which package of atlasrt/device runs it
 	Toolchain   string             `toml:"toolchain"`   // what compiles for it
+	Arch        string             `toml:"arch"`        // Go's name of the processors whose programs carry the kernels; empty: all
+	Compiler    string             `toml:"compiler"`    // command that compiles on machines of another arch: "aarch64-linux-gnu-gcc"
 	Activations string             `toml:"activations"` // element type of act in op's tags: f32 or bf16
 	Flags       []string           `toml:"flags"`       // for every unit
 	Needs       []string           `toml:"needs"`       // processor features without which no kernel runs, as in Linux /proc/cpuinfo
@@ -88,6 +90,7 @@ func Hardwares(files fs.FS) ([]*Hardware, error) {
 var (
 	constantName = regexp.MustCompile(`^k[A-Z][A-Za-z0-9]*$`)
 	hardwareName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	archName     = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 	featureName  = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 )
 
@@ -107,6 +110,12 @@ func (h *Hardware) check() []strict.Problem {
 	}
 	if h.Activations != "" && h.Activations != "f32" && h.Activations != "bf16" {
 		report("activations", "activations are %q, want f32 or bf16", h.Activations)
+	}
+	if (h.Arch == "") != (h.Compiler == "") {
+		report("arch", "keys \"arch\" and \"compiler\" go together: the second compiles on machines of another arch")
+	}
+	if h.Arch != "" && !archName.MatchString(h.Arch) {
+		report("arch", "arch %q is not a name of Go's (amd64, arm64)", h.Arch)
 	}
 	for name := range h.Constants {
 		if !constantName.MatchString(name) {

@@ -32,6 +32,8 @@ func TestProblems(t *testing.T) {
 		{"a", good + "[features.Vnni]\ncpu=['x']", `feature name "Vnni" is not made of`},
 		{"a", good + "options=['vnni']\n[features.vnni]\ncpu=['x']", `targets/hardware/a.toml:4: option name "vnni" is a feature's too`},
 		{"a", good + "needs='avx2'", `targets/hardware/a.toml:4: needs is a string, want a list of strings`},
+		{"a", good + "arch='arm64'", `targets/hardware/a.toml:4: keys "arch" and "compiler" go together`},
+		{"a", good + "arch='x86-64'\ncompiler='cc'", `arch "x86-64" is not a name of Go's`},
 		{"A_b", good, `hardware name "A_b"`},
 	}
 	for _, c := range cases {

@@ -125,7 +125,7 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 
 // hardware adds the files of one hardware.
 func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *source.Tree) (*Package, error) {
-	tool, err := toolchain.Find(h.Toolchain, "", toolchain.Commands{})
+	tool, err := toolchain.Find(h.Hardware, "", toolchain.Commands{})
 	if err != nil {
 		return nil, diag.List{{Pos: diag.Pos{File: "targets/" + h.File, Line: h.Line("toolchain")},
 			Msg: fmt.Sprintf("toolchain %q is unknown", h.Toolchain), Hint: diag.Suggest(h.Toolchain, toolchain.Names[:])}}

@@ -253,13 +253,13 @@ func camel(name string) string {
 // bundleData is what the template of a bundle reads.
 type bundleData struct {
 	*setData
-	Device, Activations, Contract string
-	Needs, Features               []string
+	Device, Arch, Activations, Contract string
+	Needs, Features                     []string
 }
 
 func newBundleData(d *setData, p *Package) bundleData {
 	h := p.Hardware
-	b := bundleData{setData: d, Device: h.Device, Activations: "op." + strings.ToUpper(h.Activations),
+	b := bundleData{setData: d, Device: h.Device, Arch: h.Arch, Activations: "op." + strings.ToUpper(h.Activations),
 		Contract: p.Contract, Needs: h.Needs}
 	for _, s := range d.Switches {
 		b.Features = append(b.Features, s.CPU...)

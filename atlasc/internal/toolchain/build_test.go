@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/atlasc/internal/source"
+	"github.com/atlas-inference/atlas/targets"
 )
 
 // fake compiles a unit to its own name, unless the name is to fail.
@@ -110,14 +112,27 @@ func TestFailures(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	if _, err := Find("nvc", "", Commands{}); err == nil {
+	if _, err := Find(&targets.Hardware{Toolchain: "nvc"}, "", Commands{}); err == nil {
 		t.Error("unknown toolchain: want an error")
 	}
-	c, err := Find("gcc", t.TempDir(), Commands{GCC: "no-such-gcc"})
-	if err != nil {
-		t.Fatal(err)
+	foreign := &targets.Hardware{Toolchain: "gcc", Arch: "pdp11", Compiler: "no_such-unix-gcc"}
+	cases := []struct {
+		hardware      *targets.Hardware
+		name, install string
+	}{
+		{&targets.Hardware{Toolchain: "gcc"}, "gcc", "apt-get install gcc"},
+		{&targets.Hardware{Toolchain: "gcc", Arch: runtime.GOARCH, Compiler: "other-gcc"}, "gcc", "apt-get install gcc"},
+		{foreign, "no_such-unix-gcc", "apt-get install gcc-no-such-unix libc6-dev-pdp11-cross"},
 	}
-	if _, err := c.Version(t.Context()); !IsMissing(err) {
-		t.Errorf("no-such-gcc: got %v, want it missing", err)
+	for _, c := range cases {
+		compiler, err := Find(c.hardware, t.TempDir(), Commands{GCC: "no-such-gcc"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = compiler.Version(t.Context())
+		var missing *MissingError
+		if !errors.As(err, &missing) || missing.Install != c.install || Name(c.hardware) != c.name {
+			t.Errorf("%s: got name %s, error %v, want %s, missing (%s)", c.hardware.Compiler, Name(c.hardware), err, c.name, c.install)
+		}
 	}
 }

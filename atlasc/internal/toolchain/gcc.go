@@ -11,10 +11,11 @@ import (
 	"github.com/atlas-inference/atlas/atlasc/internal/source"
 )
 
-// gcc compiles C for the CPUs of this machine's family into a shared library.
+// gcc compiles C for CPUs into a shared library.
 type gcc struct {
 	root    string
 	command string
+	arch    string // of the CPUs, where it is not this machine's
 }
 
 // gccFlags: bits must not depend on the compiler's choice of contractions, so bodies write fma themselves; square roots
@@ -31,13 +32,22 @@ func (g *gcc) Flags() []string { return slices.Concat(gccFlags, gccLinkFlags) }
 func (g *gcc) Version(ctx context.Context) (string, error) {
 	out, err := run(ctx, g.root, g.command, "--version")
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", &MissingError{Tool: g.command, Install: "apt-get install gcc"}
+		return "", &MissingError{Tool: g.command, Install: g.install()}
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", g.command, err)
 	}
 	first, _, _ := strings.Cut(out, "\n")
 	return first, nil
+}
+
+// install is the command that brings the compiler and, for another machine, that one's C library.
+func (g *gcc) install() string {
+	triple, cross := strings.CutSuffix(g.command, "-gcc")
+	if g.arch == "" || !cross {
+		return "apt-get install gcc"
+	}
+	return fmt.Sprintf("apt-get install gcc-%s libc6-dev-%s-cross", strings.ReplaceAll(triple, "_", "-"), g.arch)
 }
 
 func (g *gcc) Compile(ctx context.Context, u Unit, object string) error {

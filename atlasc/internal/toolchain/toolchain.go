@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
@@ -82,16 +83,30 @@ var Names = [...]string{"gcc", "nvcc"}
 // Commands are the compilers' commands that a user asks for; "" means the usual one.
 type Commands struct{ GCC, NVCC string }
 
-// Find returns a toolchain by name, for a repository at root.
-func Find(name, root string, commands Commands) (Compiler, error) {
-	switch name {
+// Find returns what compiles for a hardware on this machine, for a repository at root.
+func Find(h *targets.Hardware, root string, commands Commands) (Compiler, error) {
+	switch h.Toolchain {
 	case "gcc":
+		if crosses(h) {
+			return &gcc{root: root, command: h.Compiler, arch: h.Arch}, nil
+		}
 		return &gcc{root: root, command: cmp.Or(commands.GCC, "gcc")}, nil
 	case "nvcc":
 		return &nvcc{root: root, command: commands.NVCC}, nil
 	}
-	return nil, fmt.Errorf("toolchain %q is unknown (known: %s)", name, strings.Join(Names[:], ", "))
+	return nil, fmt.Errorf("toolchain %q is unknown (known: %s)", h.Toolchain, strings.Join(Names[:], ", "))
 }
+
+// Name is what a report calls the compiler of a hardware: its toolchain, or the command that stands for it here.
+func Name(h *targets.Hardware) string {
+	if crosses(h) {
+		return h.Compiler
+	}
+	return h.Toolchain
+}
+
+// crosses tells whether programs for h do not run on machines like this one.
+func crosses(h *targets.Hardware) bool { return h.Arch != "" && h.Arch != runtime.GOARCH }
 
 // FeatureFlags are the flags of a unit that needs features.
 func FeatureFlags(h *targets.Hardware, needs []string) []string {
