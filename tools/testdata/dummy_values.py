@@ -17,24 +17,34 @@ CASES = [
     ("model.layers.0.mlp.gate_proj.weight", "Q8_0", [64, 96]),
     ("model.layers.0.mlp.gate_proj.weight", "Q4_0", [64, 96]),
     ("model.layers.0.mlp.gate_proj.weight", "Q4_1", [64, 96]),
-    ("model.layers.0.mlp.gate_proj.weight_packed", "U8", [7, 9]),
+    ("model.layers.0.mlp.gate_proj.weight", "U8", [7, 9]),
     ("model.layers.0.mlp.gate_proj.weight", "F8_E4M3", [7, 9]),
     ("model.layers.0.mlp.gate_proj.weight_scale", "F8_E4M3", [7, 9]),
-    ("model.layers.0.mlp.gate_proj.weight_scale_inv", "BF16", [3, 5]),
-    ("model.layers.0.mlp.gate_proj.weight_global_scale", "F32", [1]),
     ("model.layers.0.input_layernorm.weight", "F32", [97]),
     ("model.layers.0.input_layernorm.weight", "BF16", [97]),
     ("model.layers.0.self_attn.q_proj.bias", "BF16", [97]),
     ("large.weight", "BF16", [1024, 2048]),
+    ("large.weight", "Q8_0", [3001, 4096]),
 ]
+# Scales of a whole matrix: how it is stored, its shape, the scale's suffix and shape, and k.
+SCALES = [
+    ("f8", [64, 96], "_scale", [], 0.6),
+    ("f8block", [300, 200], "_scale_inv", [3, 2], 0.6),
+    ("nvfp4", [64, 96], "_scale_2", [], 3.4),
+]
+PERIOD = 262139
 MASK = (1 << 64) - 1
 
 
-def words(name, count):
-    seed = 0xCBF29CE484222325
+def hashed(name):
+    h = 0xCBF29CE484222325
     for byte in name.encode():
-        seed = ((seed ^ byte) * 0x100000001B3) & MASK
-    z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+        h = ((h ^ byte) * 0x100000001B3) & MASK
+    return h
+
+
+def words(count):
+    z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -49,25 +59,23 @@ def rounded(x, kind):
     return {"BF16": bfloat16, "F16": lambda x: x.astype(np.float16), "F32": lambda x: x}[kind](x).tobytes()
 
 
-def values(name, kind, shape):
-    n, columns = math.prod(shape), shape[-1]
-    if "scale" in name:
-        if kind in ("F8_E4M3", "U8", "F8_E8M0"):
-            return bytes([0x38 if kind == "F8_E4M3" else 127]) * n
-        return rounded(np.full(n, 32 if "global_scale" in name else 1 / 32, np.float32), kind)
+def pattern(name, kind, shape):
+    """The units of a pattern, a row of bytes each."""
+    columns = shape[-1]
     if kind in ("BF16", "F16", "F32"):
-        u = words(name, -(-n // 4)).view(np.uint16)[:n].astype(np.int32)
+        u = words(PERIOD).view(np.uint16).astype(np.int32)
         a = math.sqrt(3 / columns) if len(shape) > 1 else 1 / 16
         x = (2 * u - 65535).astype(np.float32) * np.float32(a / 65536)
         if len(shape) == 1 and "norm" in name:
             x = np.float32(1) + x
-        return rounded(x, kind)
+        return np.frombuffer(rounded(x, kind), np.uint8).reshape(PERIOD, -1)
     if kind in ("U8", "F8_E4M3"):
-        raw = words(name, -(-n // 8)).view(np.uint8)[:n]
-        return (raw if kind == "U8" else raw & 0xBF).tobytes()
-    blocks = n // 32
+        raw = words(PERIOD).view(np.uint8).reshape(PERIOD, 8)
+        if kind == "U8":
+            return raw
+        return raw & 0x0F | 0x30 if name.endswith("scale") else raw & 0xBF
     per = 5 if kind == "Q8_0" else 3
-    w = words(name, blocks * per).reshape(blocks, per)
+    w = words(PERIOD * per).reshape(PERIOD, per)
     codes = np.ascontiguousarray(w[:, :-1]).view(np.uint8)
     k = 1 / ((74 if kind == "Q8_0" else 4.6) * math.sqrt(columns))
     d = ((98304 + (w[:, -1:] & np.uint64(0xFFFF)).astype(np.int32)).astype(np.float32) * np.float32(k / 131072)).astype(np.float16)
@@ -76,14 +84,30 @@ def values(name, kind, shape):
     parts = [d.view(np.uint8)]
     if kind == "Q4_1":
         parts.append((np.float32(-7.5) * d.astype(np.float32)).astype(np.float16).view(np.uint8))
-    return np.concatenate([*parts, codes], axis=1).tobytes()
+    return np.concatenate([*parts, codes], axis=1)
+
+
+def values(name, kind, shape):
+    units = pattern(name, kind, shape)
+    n = math.prod(shape)
+    size = n * {"BF16": 2, "F16": 2, "F32": 4}.get(kind, 1) if not kind.startswith("Q") else n // 32 * units.shape[1]
+    needed = -(-size // units.shape[1])
+    chosen = (hashed(name) + np.arange(needed, dtype=object)) % PERIOD
+    return units[chosen.astype(np.int64)].tobytes()[:size]
 
 
 def main():
     records = []
+
+    def record(name, kind, shape, data, **more):
+        records.append({"name": name, "type": kind, "shape": shape, "start": data[:16].hex(), "sha256": hashlib.sha256(data).hexdigest(), **more})
+
     for name, kind, shape in CASES:
-        data = values(name, kind, shape)
-        records.append({"name": name, "type": kind, "shape": shape, "start": data[:16].hex(), "sha256": hashlib.sha256(data).hexdigest()})
+        record(name, kind, shape, values(name, kind, shape))
+    for scheme, matrix, suffix, shape, k in SCALES:
+        name = "model.layers.0.mlp.gate_proj.weight"
+        data = np.full(math.prod(shape), 1 / (k * math.sqrt(matrix[-1])), np.float32).tobytes()
+        record(name + suffix, "F32", shape, data, scheme=scheme, matrix=name, matrixshape=matrix)
     print(json.dumps(records, indent=1))
 
 

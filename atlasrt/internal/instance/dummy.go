@@ -9,8 +9,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Dummy makes up a checkpoint for a config alone, its matrices stored as matrices.
-func Dummy(t *Target, config *weights.Config, matrices tensor.Type) (weights.Checkpoint, error) {
+// Dummy makes up a checkpoint for a config alone, its matrices stored in a scheme.
+func Dummy(t *Target, config *weights.Config, scheme op.Scheme) (weights.Checkpoint, error) {
 	construct, err := family(config)
 	if err != nil {
 		return nil, err
@@ -20,5 +20,5 @@ func Dummy(t *Target, config *weights.Config, matrices tensor.Type) (weights.Che
 	}
 	counter := load.NewCounter(t.Set, all)
 	construct(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
-	return dummy.New(config, counter.Wants, dummy.Options{Matrices: matrices})
+	return dummy.New(config, counter.Wants, dummy.Options{Scheme: scheme})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -97,7 +98,7 @@ func bf16(name string, values []float32, shape ...int64) weights.Tensor {
 }
 
 // place counts and loads a stack of matrices, and reads its rows back through the oracle.
-func place(m *memory, count, cols int32, parts func(e int32) []model.Part) (w op.Weight, rows [][]float32, err error) {
+func place(m weights.Checkpoint, count, cols int32, parts func(e int32) []model.Part) (w op.Weight, rows [][]float32, err error) {
 	set, d := oracle.New(op.F32), host.New(0)
 	counter := load.NewCounter(set, load.Stored(m))
 	counted := counter.Experts(count, cols, parts)
@@ -282,6 +283,37 @@ func TestQuantisedErrors(t *testing.T) {
 		_, _, err := place(newMemory(t, c.config, c.tensors...), 1, 32, func(int32) []model.Part { return []model.Part{{Name: "q.weight", Rows: 32}} })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Made-up matrices are read as what they are meant to be, with elements of a deviation of about 1/√columns.
+func TestDummyMatricesKeepSize(t *testing.T) {
+	config, err := weights.ParseConfig("config.json", []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name, count, cols = "q_proj.weight", 80, 1024
+	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4} {
+		c, err := dummy.New(config, []weights.Want{{Name: name, Shape: []int64{count, cols}}}, dummy.Options{Scheme: scheme})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, rows, err := place(c, 1, cols, func(int32) []model.Part { return []model.Part{{Name: name, Rows: count}} })
+		if err != nil || w.Scheme != scheme {
+			t.Errorf("%s: loaded as %s, %v", scheme, w.Scheme, err)
+			continue
+		}
+		sum, squares := 0.0, 0.0
+		for _, row := range rows {
+			for _, v := range row {
+				sum += float64(v)
+				squares += float64(v) * float64(v)
+			}
+		}
+		mean, deviation := sum/(count*cols), math.Sqrt(squares/(count*cols))
+		if want := 1.0 / 32; math.Abs(deviation-want) > 0.05*want || math.Abs(mean) > 0.12*want {
+			t.Errorf("%s: mean %v, deviation %v; want 0 and %v", scheme, mean, deviation, want)
 		}
 	}
 }

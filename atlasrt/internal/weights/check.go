@@ -93,6 +93,7 @@ func scanAll(c Checkpoint, names []string) []error {
 			t, err := c.Tensor(name)
 			if err == nil {
 				err = Finite(t)
+				c.Release(t)
 			}
 			results[i] = err
 		})

@@ -1,38 +1,41 @@
 // Package dummy makes up a checkpoint from a list of tensors, to measure and to test without downloading a model.
 //
-// Invariants: a tensor's bytes depend on its name, type and shape only, and any program can compute them:
+// Invariants: a tensor's bytes depend on its name, type and shape only, and any program can compute them. They are units
+// of a pattern that its type and columns choose: unit i of a tensor is unit (h+i) mod 262139 of the pattern, where h is
+// the 64-bit FNV-1a hash of the name. Unit v of a pattern is made from words nv … nv+n-1, n being 1 where nothing else is
+// said, and word j is output j of SplitMix64 whose state starts as 0:
+// z = (j+1)·0x9e3779b97f4a7c15; z = (z ^ z>>30)·0xbf58476d1ce4e5b9; z = (z ^ z>>27)·0x94d049bb133111eb; z ^ z>>31.
 //
-//   - word(j) is output j of SplitMix64 whose state starts as the 64-bit FNV-1a hash of the name:
-//     z = seed + (j+1)·0x9e3779b97f4a7c15; z = (z ^ z>>30)·0xbf58476d1ce4e5b9; z = (z ^ z>>27)·0x94d049bb133111eb; z ^ z>>31.
-//   - Element i of a BF16, F16 or F32 tensor: u is bits 16·(i mod 4) and up of word(i/4), 16 of them;
+//   - BF16, F16 and F32: four elements. Element i: u is bits 16·i and up, 16 of them;
 //     x = float32(2u − 65535)·float32(a/65536), rounded once. a is √(3/columns) for two dimensions or more, which keeps
 //     the size of what passes through, else 1/16. A vector whose name holds "norm" is 1 + x in float32.
-//   - Byte i of a U8 or I32 tensor (packed codes) is byte i of the words, lowest first; of F8_E4M3 the same, bit 6 cleared,
-//     which leaves magnitudes below 2.
-//   - Block b of Q8_0: 32 codes from words 5b…5b+3, 0x80 becoming 0x81; of Q4_0 and Q4_1: 16 bytes of codes from words 3b
-//     and 3b+1. The next word's low 16 bits u give d = float16(float32(98304 + u)·float32(k/131072)) with
+//   - U8 (packed codes): the word's bytes, lowest first. F8_E4M3: the same, bit 6 cleared, which leaves magnitudes below 2;
+//     where the name ends in "scale", 0x30 and the low four bits of each, which are numbers from 0.5 to 1.875.
+//   - Q8_0: a block. 32 codes from words 0…3 of n=5, 0x80 becoming 0x81. Q4_0 and Q4_1: a block. 16 bytes of codes from
+//     words 0 and 1 of n=3. The next word's low 16 bits u give d = float16(float32(98304 + u)·float32(k/131072)) with
 //     k = 1/(74·√columns) or 1/(4.6·√columns); Q4_1's minimum is float16(−7.5·d).
-//   - A tensor whose name holds "scale" is constant: 1 in F8_E4M3, F8_E8M0 and U8, 32 in a float type when the name holds
-//     "global_scale", else 1/32.
+//   - The scale of a whole matrix, or of blocks of F8_E4M3, has no pattern: it is float32(1/(k·√columns)) of the matrix with
+//     k = 0.6 for F8_E4M3 and 3.4 for packed codes.
 //
-// Tensors are made when they are asked for and kept by nobody.
+// Tensors are made when they are asked for, in memory that Release gives back.
 package dummy
 
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
 // Options says what to make.
 type Options struct {
-	// Matrices is the type of matrices where a Want leaves the choice: BF16 (also when zero), F16, F32, Q8_0, Q4_0 or Q4_1.
-	// Where columns do not fill blocks of 32 it is BF16.
-	Matrices weights.Type
-	// Vectors is the type of vectors where a Want leaves the choice: F32 (also when zero), BF16 or F16.
-	Vectors weights.Type
+	// Scheme is how matrices are stored: bf16 (also when zero), GGUF's blocks, or as published FP8 and NVFP4 checkpoints do,
+	// where only the projections of layers are quantised. Matrices whose columns fill no blocks are bf16.
+	Scheme op.Scheme
 	// Assets is what the checkpoint's Assets gives.
 	Assets weights.Assets
 }
@@ -40,84 +43,142 @@ type Options struct {
 type checkpoint struct {
 	config  *weights.Config
 	assets  weights.Assets
-	infos   map[string]weights.Info
+	recipes map[string]recipe
 	bytes   int64
-	matrix  weights.Type
+	scheme  op.Scheme
 	tracker weights.Tracker
+
+	mutex    sync.Mutex
+	patterns map[pattern][]byte
+	free     [][]byte
 }
 
 // New makes a checkpoint that holds every tensor of wants, optional ones too. It fails when a tensor has no type that can
 // be made, or a size that cannot be.
 func New(config *weights.Config, wants []weights.Want, options Options) (weights.Checkpoint, error) {
-	if options.Matrices == 0 {
-		options.Matrices = tensor.BF16
+	if options.Scheme == 0 {
+		options.Scheme = op.SchemeBF16
 	}
-	if options.Vectors == 0 {
-		options.Vectors = tensor.F32
+	c := &checkpoint{
+		config: config, assets: options.Assets, scheme: options.Scheme, recipes: map[string]recipe{}, patterns: map[pattern][]byte{},
 	}
-	c := &checkpoint{config: config, assets: options.Assets, infos: map[string]weights.Info{}, matrix: options.Matrices}
 	for _, want := range wants {
-		info := weights.Info{Name: want.Name, Type: choose(want, options), Shape: want.Shape}
-		if !makes(info.Type) {
-			return nil, fmt.Errorf("dummy weights: %v: no values are made up for this type", info)
+		for _, r := range choose(want, options.Scheme) {
+			if unit[r.Type] == 0 {
+				return nil, fmt.Errorf("dummy weights: %v: no values are made up for this type", r.Info)
+			}
+			bytes, err := r.Type.Bytes(r.Shape)
+			if err != nil {
+				return nil, fmt.Errorf("dummy weights: %v: %w", r.Info, err)
+			}
+			if _, ok := c.recipes[r.Name]; ok {
+				return nil, fmt.Errorf("dummy weights: %s is listed twice", r.Name)
+			}
+			c.recipes[r.Name] = r
+			c.bytes += bytes
 		}
-		bytes, err := info.Type.Bytes(info.Shape)
-		if err != nil {
-			return nil, fmt.Errorf("dummy weights: %v: %w", info, err)
-		}
-		if _, ok := c.infos[want.Name]; ok {
-			return nil, fmt.Errorf("dummy weights: %s is listed twice", want.Name)
-		}
-		c.infos[want.Name] = info
-		c.bytes += bytes
 	}
 	return c, nil
 }
 
-// choose picks the type of a tensor: what the options prefer if the want allows it, else the want's first.
-func choose(want weights.Want, options Options) weights.Type {
-	preferred := options.Vectors
-	if len(want.Shape) > 1 {
-		preferred = options.Matrices
-		if _, err := preferred.Bytes(want.Shape); err != nil {
-			preferred = tensor.BF16
-		}
+// choose picks how a tensor is stored: as the scheme says if the want allows it, else as the want's first type.
+func choose(want weights.Want, scheme op.Scheme) []recipe {
+	plain := func(t weights.Type) []recipe {
+		return []recipe{{Info: weights.Info{Name: want.Name, Type: t, Shape: want.Shape}}}
 	}
-	if len(want.Types) > 0 && !slices.Contains(want.Types, preferred) {
-		return want.Types[0]
+	switch {
+	case len(want.Types) > 0:
+		return plain(want.Types[0])
+	case len(want.Shape) < 2:
+		return plain(tensor.F32)
 	}
-	return preferred
+	cols := want.Shape[len(want.Shape)-1]
+	blocks := map[op.Scheme]weights.Type{op.SchemeQ8_0: tensor.Q8_0, op.SchemeQ4_0: tensor.Q4_0, op.SchemeQ4_1: tensor.Q4_1}
+	if t, ok := blocks[scheme]; ok && cols%scheme.Block() == 0 {
+		return plain(t)
+	}
+	linear, ok := strings.CutSuffix(want.Name, "_proj.weight")
+	if !ok || len(want.Shape) != 2 || cols <= 0 || cols%scheme.Block() != 0 {
+		return plain(tensor.BF16)
+	}
+	rows, linear := want.Shape[0], linear+"_proj.weight"
+	tensorOf := func(suffix string, t weights.Type, shape ...int64) recipe {
+		return recipe{Info: weights.Info{Name: linear + suffix, Type: t, Shape: shape}}
+	}
+	scaleOf := func(suffix string, k float64, shape ...int64) recipe {
+		r := tensorOf(suffix, tensor.F32, shape...)
+		r.constant = scale(k, cols)
+		return r
+	}
+	switch scheme {
+	case op.SchemeF8:
+		return []recipe{tensorOf("", tensor.F8_E4M3, rows, cols), scaleOf("_scale", spreadF8)}
+	case op.SchemeF8Block:
+		return []recipe{tensorOf("", tensor.F8_E4M3, rows, cols), scaleOf("_scale_inv", spreadF8, (rows+127)/128, (cols+127)/128)}
+	case op.SchemeNVFP4:
+		return []recipe{tensorOf("", tensor.U8, rows, cols/2), tensorOf("_scale", tensor.F8_E4M3, rows, cols/16), scaleOf("_scale_2", spreadFP4)}
+	}
+	return plain(tensor.BF16)
 }
 
 func (c *checkpoint) Config() *weights.Config { return c.config.Fresh() }
 
 func (c *checkpoint) Info(name string) (weights.Info, bool) {
-	info, ok := c.infos[name]
-	return info, ok
+	r, ok := c.recipes[name]
+	return r.Info, ok
 }
 
 func (c *checkpoint) Tensor(name string) (weights.Tensor, error) {
-	info, ok := c.infos[name]
+	r, ok := c.recipes[name]
 	if !ok {
 		return weights.Tensor{}, fmt.Errorf("%s: %w", name, weights.ErrMissing)
 	}
 	c.tracker.Mark(name)
-	data, err := Fill(info)
-	return weights.Tensor{Info: info, Data: data}, err
+	size, err := r.Type.Bytes(r.Shape)
+	if err != nil {
+		return weights.Tensor{}, fmt.Errorf("dummy weights: %v: %w", r.Info, err)
+	}
+	data := c.take(size)
+	r.fill(data, c.pattern(r))
+	return weights.Tensor{Info: r.Info, Data: data}, nil
+}
+
+// maxFree bounds the buffers that wait for another tensor.
+const maxFree = 4
+
+// take finds memory: the smallest free buffer that is large enough, or a new one.
+func (c *checkpoint) take(size int64) []byte {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	i := slices.IndexFunc(c.free, func(b []byte) bool { return int64(cap(b)) >= size })
+	if i < 0 {
+		return make([]byte, size)
+	}
+	data := c.free[i][:size]
+	c.free = slices.Delete(c.free, i, i+1)
+	return data
+}
+
+// Release keeps the memory for another tensor; of too many buffers the largest stay.
+func (c *checkpoint) Release(t weights.Tensor) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	at, _ := slices.BinarySearchFunc(c.free, cap(t.Data), func(b []byte, size int) int { return cap(b) - size })
+	c.free = slices.Insert(c.free, at, t.Data)
+	c.free = slices.Delete(c.free, 0, max(len(c.free)-maxFree, 0))
 }
 
 func (c *checkpoint) Unused() []string {
-	names := make([]string, 0, len(c.infos))
-	for name := range c.infos {
+	names := make([]string, 0, len(c.recipes))
+	for name := range c.recipes {
 		names = append(names, name)
 	}
 	return c.tracker.Unused(names)
 }
 
-func (c *checkpoint) Release(weights.Tensor)          {}
 func (c *checkpoint) Assets() (weights.Assets, error) { return c.assets, nil }
 func (c *checkpoint) Close() error                    { return nil }
 
 func (c *checkpoint) String() string {
-	return fmt.Sprintf("made-up weights, %d tensors, matrices %v, %s", len(c.infos), c.matrix, weights.FormatBytes(c.bytes))
+	return fmt.Sprintf("made-up weights, %d tensors, matrices %v, %s", len(c.recipes), c.scheme, weights.FormatBytes(c.bytes))
 }

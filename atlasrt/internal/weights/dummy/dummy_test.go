@@ -15,6 +15,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
 // The recorded values come from tools/testdata/dummy_values.py, which follows the package comment.
@@ -27,6 +28,9 @@ func TestValuesAreThoseOfTheSpecification(t *testing.T) {
 		Name, Type    string
 		Shape         []int64
 		Start, SHA256 string
+		Scheme        string // of the matrix that this is the scale of
+		Matrix        string
+		MatrixShape   []int64
 	}
 	if err := json.Unmarshal(text, &records); err != nil {
 		t.Fatal(err)
@@ -37,10 +41,14 @@ func TestValuesAreThoseOfTheSpecification(t *testing.T) {
 			t.Fatalf("no type %s", r.Type)
 		}
 		info := weights.Info{Name: r.Name, Type: kind, Shape: r.Shape}
-		data, err := Fill(info)
-		if err != nil {
-			t.Fatal(err)
+		want, scheme := weights.Want{Name: r.Name, Shape: r.Shape, Types: []weights.Type{kind}}, op.SchemeBF16
+		if r.Scheme != "" {
+			want = weights.Want{Name: r.Matrix, Shape: r.MatrixShape}
+			if scheme, err = op.ParseScheme(r.Scheme); err != nil {
+				t.Fatal(err)
+			}
 		}
+		data := made(t, scheme, want, info)
 		sum := sha256.Sum256(data)
 		if got := hex.EncodeToString(data[:min(16, len(data))]); got != r.Start || hex.EncodeToString(sum[:]) != r.SHA256 {
 			t.Errorf("%v starts with %s, want %s; sha256 %x, want %s", info, got, r.Start, sum, r.SHA256)
@@ -48,14 +56,32 @@ func TestValuesAreThoseOfTheSpecification(t *testing.T) {
 	}
 }
 
+// made is a tensor of a checkpoint that is made for one want.
+func made(t testing.TB, scheme op.Scheme, want weights.Want, info weights.Info) []byte {
+	t.Helper()
+	config, err := weights.ParseConfig("config.json", []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(config, []weights.Want{want}, Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := c.Info(info.Name); !ok || got.String() != info.String() {
+		t.Fatalf("%s is %v, want %v", info.Name, got, info)
+	}
+	x, err := c.Tensor(info.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x.Data
+}
+
 // Whatever the type, a matrix keeps the size of what it multiplies: its elements have a deviation of about 1/√columns.
 func TestMatricesKeepSize(t *testing.T) {
 	for _, kind := range []weights.Type{tensor.BF16, tensor.F16, tensor.F32, tensor.Q8_0, tensor.Q4_0, tensor.Q4_1} {
 		info := weights.Info{Name: "w", Type: kind, Shape: []int64{64, 1024}}
-		data, err := Fill(info)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := made(t, op.SchemeBF16, weights.Want{Name: "w", Shape: info.Shape, Types: []weights.Type{kind}}, info)
 		values := make([]float32, info.Elements())
 		if err := gguf.Dequantize(values, kind, data); err != nil {
 			t.Fatal(err)
@@ -86,7 +112,7 @@ func TestCheckpoint(t *testing.T) {
 		{Name: "packed", Shape: []int64{4, 48}, Types: []weights.Type{tensor.U8}, Optional: true},
 		{Name: "block_scale", Shape: []int64{4, 6}, Types: []weights.Type{tensor.F8_E4M3}},
 	}
-	c, err := New(config, wants, Options{Matrices: tensor.Q4_0, Assets: weights.Assets{Tokenizer: []byte("T")}})
+	c, err := New(config, wants, Options{Scheme: op.SchemeQ4_0, Assets: weights.Assets{Tokenizer: []byte("T")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +138,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("matrix: %d bytes, %v", len(x.Data), err)
 	}
 	a, err := c.Assets()
-	if err != nil || string(a.Tokenizer) != "T" || c.Config().Int("hidden_size") != 96 || !strings.Contains(c.String(), "6 tensors, matrices Q4_0") {
+	if err != nil || string(a.Tokenizer) != "T" || c.Config().Int("hidden_size") != 96 || !strings.Contains(c.String(), "6 tensors, matrices q4_0") {
 		t.Errorf("assets %v, %v; %s", a, err, c)
 	}
 }
@@ -130,7 +156,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{[]weights.Want{one, one}, Options{}, "a is listed twice"},
 		{[]weights.Want{{Name: "a", Shape: []int64{1 << 40, 1 << 40}}}, Options{}, "2^63"},
-		{[]weights.Want{{Name: "a", Shape: []int64{2, 256}}}, Options{Matrices: tensor.Q6_K}, "no values are made up"},
+		{[]weights.Want{{Name: "a", Shape: []int64{2, 256}, Types: []weights.Type{tensor.Q6_K}}}, Options{}, "no values are made up"},
 		{[]weights.Want{{Name: "a", Types: []weights.Type{tensor.I64}}}, Options{}, "no values are made up"},
 		{[]weights.Want{{Name: "a", Shape: []int64{-1}}}, Options{}, "negative"},
 	}
@@ -141,16 +167,54 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func BenchmarkFill(b *testing.B) {
-	for _, kind := range []weights.Type{tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.F32} {
-		info := weights.Info{Name: "model.embed_tokens.weight", Type: kind, Shape: []int64{4096, 4096}}
-		b.Run(kind.String(), func(b *testing.B) {
+// Memory that was released is used again, and not before.
+func TestReleasedMemoryIsUsedAgain(t *testing.T) {
+	config, err := weights.ParseConfig("config.json", []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := []weights.Want{{Name: "large", Shape: []int64{64, 64}}, {Name: "small", Shape: []int64{8, 64}}}
+	c, err := New(config, wants, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) weights.Tensor {
+		x, err := c.Tensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	large, small := read("large"), read("small")
+	keep := string(small.Data)
+	c.Release(large)
+	again := read("small")
+	if string(again.Data) != keep || string(small.Data) != keep {
+		t.Error("a tensor is not the same the second time")
+	}
+	if &again.Data[0] != &large.Data[0] {
+		t.Error("memory that was released is not used again")
+	}
+}
+
+func BenchmarkTensor(b *testing.B) {
+	config, err := weights.ParseConfig("config.json", []byte(`{}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ4_0, op.SchemeNVFP4} {
+		c, err := New(config, []weights.Want{{Name: "q_proj.weight", Shape: []int64{4096, 4096}}}, Options{Scheme: scheme})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(scheme.String(), func(b *testing.B) {
 			for b.Loop() {
-				data, err := Fill(info)
+				x, err := c.Tensor("q_proj.weight")
 				if err != nil {
 					b.Fatal(err)
 				}
-				b.SetBytes(int64(len(data)))
+				b.SetBytes(int64(len(x.Data)))
+				c.Release(x)
 			}
 		})
 	}
