@@ -72,12 +72,12 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 	return s
 }
 
-// Convert: kernels/lib/cuda/base.toml:188.
+// Convert: kernels/lib/cuda/base.toml:189.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:172.
+// Copy: kernels/lib/cuda/base.toml:173.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
@@ -124,7 +124,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:180.
+// Fill: kernels/lib/cuda/base.toml:181.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -201,7 +201,7 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:196.
+// Resolve: kernels/lib/cuda/base.toml:197.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
@@ -246,7 +246,7 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:188.
+// launchConvert: kernels/lib/cuda/base.toml:189.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
@@ -254,7 +254,7 @@ func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:172.
+// launchCopy: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
@@ -320,7 +320,7 @@ func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchFill: kernels/lib/cuda/base.toml:180.
+// launchFill: kernels/lib/cuda/base.toml:181.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
@@ -458,7 +458,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:196.
+// launchResolve: kernels/lib/cuda/base.toml:197.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a

@@ -24,6 +24,6 @@ extern "C" __global__ void __launch_bounds__(256) atlas_sample_1(const __grid_co
     sample_bins<256>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(1024) atlas_sample_2(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(1024, 1) atlas_sample_2(const __grid_constant__ arguments a) {
     sample_draw<1024>(a.op, a.scratch);
 }
