@@ -30,6 +30,12 @@ __device__ __forceinline__ void pin(float (&c)[kSums]) {
     for (int i = 0; i < kSums; i++) asm volatile("" : "+f"(c[i])::"memory");
 }
 
+// Keeps the compiler from moving the making of fragments to after this.
+__device__ __forceinline__ void pin(uint32_t (&a)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) asm volatile("" : "+r"(a[i])::"memory");
+}
+
 #define ATLAS_SUMS8(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])
 #define ATLAS_SUMS32(i) ATLAS_SUMS8(i), ATLAS_SUMS8(i + 8), ATLAS_SUMS8(i + 16), ATLAS_SUMS8(i + 24)
 #define ATLAS_NAMES32_0 \
@@ -75,5 +81,12 @@ ATLAS_PRODUCT(256, ATLAS_NAMES32_0 "," ATLAS_NAMES32_1 "," ATLAS_NAMES32_2 "," A
 #undef ATLAS_NAMES32_3
 #undef ATLAS_SUMS32
 #undef ATLAS_SUMS8
+
+// Transposes an 8×8 matrix of 16-bit elements over the warp: lane 4g+t holds row g, columns 2t and 2t+1.
+__device__ __forceinline__ uint32_t transpose_matrix(uint32_t x) {
+    uint32_t y;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+    return y;
+}
 
 }  // namespace atlas
