@@ -25,6 +25,28 @@ type Kernel uintptr
 // Grid is how many blocks a launch has in each direction.
 type Grid struct{ X, Y, Z uint32 }
 
+// Tile says how a copy engine reads a matrix of bf16: Rows of Cols elements that lie Pitch elements apart, in boxes of
+// BoxRows by BoxCols. What lies past the matrix reads as zeros. In a box, the 16-byte pieces of 128 bytes are swizzled:
+// piece c of row r lies at c ^ r % 8.
+type Tile struct {
+	Data             Ptr // a multiple of 16
+	Rows, Cols       int64
+	Pitch            int64 // a multiple of 8
+	BoxRows, BoxCols uint32
+}
+
+// TensorMap is a Tile as a copy engine has it.
+type TensorMap [16]uint64
+
+// MapTile makes a descriptor through a stream whose device has a copy engine, which fails as Launch does; others, which
+// launch nothing that reads one, get zeros.
+func MapTile(q Stream, t Tile) (m TensorMap) {
+	if tiler, ok := q.(interface{ TensorMap(Tile) TensorMap }); ok {
+		m = tiler.TensorMap(t)
+	}
+	return m
+}
+
 // Stream is an ordered queue of launches on one device. Models only pass it on.
 //
 // A launch reports nothing: the stream keeps its first error for whoever waits for it, so that a forward pass reads

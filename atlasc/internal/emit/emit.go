@@ -137,7 +137,7 @@ func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *sourc
 		}
 		for i := range e.Launches {
 			l := &e.Launches[i]
-			p.Entries = append(p.Entries, EntryPoint{l.Entry, argumentBytes(e), e, l})
+			p.Entries = append(p.Entries, EntryPoint{l.Entry, argumentBytes(e, l), e, l})
 		}
 	}
 	for _, name := range h.Runtime {
@@ -197,10 +197,21 @@ func sourcesHash(p *Package, tool toolchain.Compiler, sources *source.Tree) (str
 	return source.Sum(h), missing.Err()
 }
 
-// argumentBytes is the size of a kernel's argument block: the operation, then the address of its scratch memory.
-func argumentBytes(e *plan.Entry) int64 {
+// mapBytes is the size of a tensor map, and what its address is a multiple of half of.
+const mapBytes = 128
+
+// argumentBytes is the size of a launch's argument block: the operation, then the address of its scratch memory, then
+// tensor maps at a multiple of 64.
+func argumentBytes(e *plan.Entry, l *plan.Launch) int64 {
+	bytes := e.Op.Size
 	if e.Scratch != nil {
-		return e.Op.Size + 8
+		bytes += 8
 	}
-	return e.Op.Size
+	if len(l.Tiles) > 0 {
+		bytes += padding(bytes) + int64(len(l.Tiles))*mapBytes
+	}
+	return bytes
 }
+
+// padding takes bytes to where tensor maps may lie.
+func padding(bytes int64) int64 { return -bytes & (mapBytes/2 - 1) }

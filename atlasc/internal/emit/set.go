@@ -61,6 +61,8 @@ type launchData struct {
 	Index   int // of the entry point
 	Grid    string
 	NonZero string // condition under which there is a block at all; empty where there always is
+	Padding int64  // bytes before the tensor maps
+	Tiles   []string
 }
 
 type layoutData struct{ Scheme, Name, From, Bytes string }
@@ -222,7 +224,14 @@ func (d *setData) launcher(e *plan.Entry) launcherData {
 				nonZero = append(nonZero, "g."+string("XYZ"[i])+" != 0")
 			}
 		}
+		var tiles []string
+		for _, t := range launch.Tiles {
+			tiles = append(tiles, fmt.Sprintf("op.Tile{Data: a.%s, Rows: %s, Cols: %s, Pitch: %s, BoxRows: %d, BoxCols: %d}",
+				t.Field, t.Rows.Go(), t.Cols.Go(), t.Pitch.Go(), t.Box[0], t.Box[1]))
+		}
 		l.Launches = append(l.Launches, launchData{
+			Tiles:   tiles,
+			Padding: argumentBytes(e, &launch) - int64(len(tiles))*mapBytes - argumentBytes(e, &plan.Launch{}),
 			Index:   slices.IndexFunc(d.Points, func(p EntryPoint) bool { return p.Name == launch.Entry }),
 			Grid:    fmt.Sprintf("op.Grid{X: %s, Y: %s, Z: %s}", dims[0], dims[1], dims[2]),
 			NonZero: strings.Join(nonZero, " && "),

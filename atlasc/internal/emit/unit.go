@@ -76,7 +76,7 @@ func (o *Output) unit(p *Package, e *plan.Entry) error {
 // launch is what an image has to know of a launch.
 func launch(h *plan.Hardware, e *plan.Entry, l *plan.Launch) toolchain.Launch {
 	out := toolchain.Launch{
-		Entry: l.Entry, Arguments: argumentBytes(e), Block: l.Block, Shared: l.Shared, Cluster: l.Cluster,
+		Entry: l.Entry, Arguments: argumentBytes(e, l), Block: l.Block, Shared: l.Shared, Cluster: l.Cluster,
 		Programmatic: !l.Serial, Cooperative: l.Cooperative,
 		MaxRegisters: l.MaxRegisters, MaxShared: l.MaxShared, MaxStack: l.MaxStack, At: l.At(""),
 	}

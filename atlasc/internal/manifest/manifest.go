@@ -64,6 +64,7 @@ type Shape struct {
 	Block        []string `toml:"block"`         // threads of a block in x, y and z
 	Shared       string   `toml:"shared"`        // bytes of dynamic shared memory of a block
 	Cluster      []int64  `toml:"cluster"`       // blocks of a cluster in x, y and z
+	Tiles        []Tile   `toml:"tiles"`         // matrices that the copy engine reads
 	Serial       bool     `toml:"serial"`        // starts when the launch before it has ended, instead of waiting for it itself
 	Cooperative  bool     `toml:"cooperative"`   // all blocks run at once
 	MinBlocks    int64    `toml:"min_blocks"`    // that a multiprocessor is to hold at a time: bounds registers
@@ -72,13 +73,22 @@ type Shape struct {
 	MaxStack     int64    `toml:"max_stack"`     // bytes of a thread's stack that the build allows: spilled registers lie there
 }
 
+// Tile is a matrix of activations that the copy engine reads by a descriptor, which launch code makes.
+type Tile struct {
+	Field string   `toml:"field"` // of the operation
+	Rows  string   `toml:"rows"`
+	Cols  string   `toml:"cols"`
+	Pitch string   `toml:"pitch"` // elements from one row to the next; "" means cols
+	Box   []string `toml:"box"`   // rows and columns of one copy
+}
+
 func (s *Shape) empty() bool {
 	return s.Inst == "" && s.Grid == nil && !s.Threads()
 }
 
 // Threads tells whether something is said that only GPUs know.
 func (s *Shape) Threads() bool {
-	return s.Block != nil || s.Shared != "" || s.Cluster != nil || s.Serial || s.Cooperative ||
+	return s.Block != nil || s.Shared != "" || s.Cluster != nil || s.Tiles != nil || s.Serial || s.Cooperative ||
 		s.MinBlocks != 0 || s.MaxRegisters != 0 || s.MaxShared != 0 || s.MaxStack != 0
 }
 

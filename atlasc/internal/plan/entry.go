@@ -214,7 +214,7 @@ func (b *builder) expressions(e *Entry) {
 			}
 			launch.Grid = append(launch.Grid, g)
 		}
-		b.threads(&launch, size)
+		b.threads(e, &launch, size)
 		e.Launches = append(e.Launches, launch)
 	}
 	e.cover = expr.NewCover(e.Needs, e.When)

@@ -116,6 +116,14 @@ type Launch struct {
 	Block   [3]uint32 // threads in x, y and z
 	Shared  uint32    // bytes of dynamic shared memory
 	Cluster [3]uint32 // blocks in x, y and z; zeros where there are no clusters
+	Tiles   []Tile
+}
+
+// Tile is a matrix that the copy engine reads in boxes.
+type Tile struct {
+	Field             string
+	Rows, Cols, Pitch *expr.Expr
+	Box               [2]uint32 // rows and columns
 }
 
 // Threads is how many threads a block has.

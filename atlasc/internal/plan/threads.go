@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/contract"
 	"github.com/atlas-inference/atlas/atlasc/internal/expr"
 )
 
@@ -12,7 +16,7 @@ const (
 )
 
 // threads checks what a launch says of blocks of threads: GPUs must know it, other hardware has none.
-func (b *builder) threads(l *Launch, scope *expr.Scope) {
+func (b *builder) threads(e *Entry, l *Launch, scope *expr.Scope) {
 	if b.hardware.Device != "cuda" {
 		if l.Launch.Threads() {
 			b.diags.Add(l.At(""), "remove block, shared and the like", "hardware %s has no blocks of threads", b.hardware.Name)
@@ -32,6 +36,7 @@ func (b *builder) threads(l *Launch, scope *expr.Scope) {
 	if l.Launch.Shared != "" {
 		l.Shared = uint32(b.constant(l, "shared", l.Launch.Shared, scope, 0, b.hardware.Constants["kSharedPerBlock"]))
 	}
+	b.tiles(e, l, scope)
 	if l.Launch.Cluster != nil {
 		l.Cluster = [3]uint32{1, 1, 1}
 		for i, n := range l.Launch.Cluster {
@@ -42,6 +47,38 @@ func (b *builder) threads(l *Launch, scope *expr.Scope) {
 		}
 	}
 }
+
+// tiles checks the matrices that the copy engine reads: activations in boxes whose rows are 128 bytes.
+func (b *builder) tiles(e *Entry, l *Launch, scope *expr.Scope) {
+	for i, t := range l.Launch.Tiles {
+		out := Tile{Field: t.Field}
+		field := slices.IndexFunc(e.Op.Fields, func(f contract.Field) bool { return f.Name == t.Field && f.Kind == contract.Pointer })
+		if field < 0 || e.Op.Fields[field].Elem != "act" || b.hardware.Activations != "bf16" {
+			b.diags.Add(l.At("tiles"), "name a pointer to activations, which must be bf16", "tile %d is of field %q of %s", i, t.Field, e.Op.Name)
+		}
+		for _, part := range []struct {
+			to   **expr.Expr
+			text string
+		}{{&out.Rows, t.Rows}, {&out.Cols, t.Cols}, {&out.Pitch, cmp.Or(t.Pitch, t.Cols)}} {
+			var err error
+			*part.to, err = scope.Int(part.text)
+			b.report(l.At("tiles"), err)
+		}
+		if len(t.Box) != 2 {
+			b.diags.Add(l.At("tiles"), `write box = ["128", "64"]`, "tile %d has a box of %d sides", i, len(t.Box))
+			continue
+		}
+		out.Box[0] = uint32(b.constant(l, "tiles", t.Box[0], scope, 1, maxBox))
+		out.Box[1] = uint32(b.constant(l, "tiles", t.Box[1], scope, boxCols, boxCols))
+		l.Tiles = append(l.Tiles, out)
+	}
+}
+
+// Limits of a tile: rows of a box (CUDA driver API, cuTensorMapEncodeTiled), and columns that a swizzle of 128 bytes has.
+const (
+	maxBox  = 256
+	boxCols = 64
+)
 
 // constant evaluates an expression that must be a number between low and high.
 func (b *builder) constant(l *Launch, key, text string, scope *expr.Scope, low, high int64) int64 {

@@ -57,6 +57,7 @@ const (
 	cuGraphDestroy
 	cuGraphExecDestroy
 	cuGraphLaunch
+	cuTensorMapEncodeTiled
 	symbols // how many there are
 )
 
@@ -100,6 +101,7 @@ var exported = [symbols]string{
 	cuGraphDestroy:            "cuGraphDestroy",
 	cuGraphExecDestroy:        "cuGraphExecDestroy",
 	cuGraphLaunch:             "cuGraphLaunch",
+	cuTensorMapEncodeTiled:    "cuTensorMapEncodeTiled",
 }
 
 // driver is the loaded library.
@@ -154,7 +156,7 @@ func (d *driver) call(f symbol, args ...uintptr) result {
 type caller struct {
 	driver  *driver
 	context [1]uintptr
-	args    [6]uintptr // kept, so that a call allocates nothing
+	args    [12]uintptr // kept, so that a call allocates nothing
 }
 
 // call makes the context current on the thread that it happens to be on: a context belongs to a thread, and goroutines

@@ -26,10 +26,11 @@ type Stream struct {
 	capturing bool
 	abandoned [1]uintptr // the record of a step that panicked
 
-	staging staging
-	args    []byte       // the argument block, outside the Go heap; the driver copies it when it launches
-	config  launchConfig // of the next launch
-	params  [1]uintptr   // addresses of a kernel's arguments, of which it has one
+	staging    staging
+	tensorMaps map[op.Tile]op.TensorMap
+	args       []byte       // the argument block, outside the Go heap; the driver copies it when it launches
+	config     launchConfig // of the next launch
+	params     [1]uintptr   // addresses of a kernel's arguments, of which it has one
 }
 
 // Stream makes a queue with scratch bytes of scratch memory.
@@ -42,7 +43,7 @@ func (d *Device) Stream(scratch int64) (device.Stream, error) {
 }
 
 func (d *Device) newStream(scratch int64) (*Stream, error) {
-	s := &Stream{caller: *d.caller(), device: d, scratched: scratch}
+	s := &Stream{caller: *d.caller(), device: d, scratched: scratch, tensorMaps: map[op.Tile]op.TensorMap{}}
 	if err := s.build(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

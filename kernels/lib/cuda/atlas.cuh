@@ -7,6 +7,12 @@
 typedef __nv_bfloat16 atlas_act;
 
 #include "atlas_op.h"
+
+// A matrix as the copy engine has it, among a kernel's arguments.
+struct alignas(64) atlas_TensorMap {
+    uint64_t word[16];
+};
+
 #include "lib/cuda/ptx/grid.cuh"
 #include "lib/cuda/ptx/load.cuh"
 

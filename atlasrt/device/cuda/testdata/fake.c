@@ -241,6 +241,15 @@ CUresult cuGraphInstantiateWithFlags(list **exec, list *graph, unsigned long lon
 }
 CUresult cuGraphDestroy(list *g) { ENTER(1) free(g); LIVE(-1); return 0; }
 CUresult cuGraphExecDestroy(list *g) { ENTER(1) free(g->commands); free(g); LIVE(-1); return 0; }
+// Keeps what it is told, in the order of its arguments.
+CUresult cuTensorMapEncodeTiled(uint64_t *map, int type, uint32_t rank, uint64_t address, const uint64_t *sizes, const uint64_t *strides,
+                                const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
+    ENTER(1)
+    if ((uintptr_t)map % 64 || address % 16 || rank != 2 || strides[0] % 16) return INVALID_VALUE;
+    const uint64_t all[16] = {type, address, sizes[0], sizes[1], strides[0], box[0], box[1], steps[0], steps[1], interleave, swizzle, promotion, fill};
+    memcpy(map, all, sizeof all);
+    return 0;
+}
 #ifndef WITHOUT_GRAPHS
 CUresult cuGraphLaunch(list *g, stream *s) {
     ENTER(1)
