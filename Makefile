@@ -7,9 +7,10 @@ DEFAULT  = .cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LINT     = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME = 60s
 SOAK     = 5
+GOLDEN   = ../shared
 RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
-.PHONY: build cuda cuda-all cuda-toolchain check test testdata fuzz lint fmt gen bench serve clean
+.PHONY: build cuda cuda-all cuda-toolchain gpu-tests check test testdata fuzz lint fmt gen bench serve clean
 
 build: bin/atlasc ## compile the kernels of every CPU, then both programs
 	bin/atlasc build --hw 'cpu-*'
@@ -30,6 +31,12 @@ $(CUDA)/.installed:
 	python3 -m pip install --quiet --disable-pip-version-check --target $(CUDA) --upgrade nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
 	nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; }
 	@mkdir -p $(CUDA) && touch $@
+
+gpu-tests: cuda ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
+	go test -c $(TAGS) -trimpath -ldflags '-s -w' -o bin/gpu/golden.test ./atlasrt
+	cp bin/atlasrt tools/gpu.sh bin/gpu
+	mkdir -p bin/gpu/shared && cp -r $(GOLDEN)/golden bin/gpu/shared
+	tar -C bin -czf bin/gpu.tgz gpu
 
 bin/atlasc: FORCE
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 from https://go.dev/dl"; exit 3; }
