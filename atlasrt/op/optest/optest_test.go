@@ -195,26 +195,34 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// half has no kernels for one scheme.
+// half has no kernels for two schemes.
 type half struct{ *oracle.Set }
 
 func (h half) PackedBytes(s op.Scheme, rows, cols int32) int64 {
-	if s == op.SchemeQ4_1 {
+	if s == op.SchemeQ4_1 || s == op.SchemeNVFP4 {
 		return 0
 	}
 	return h.Set.PackedBytes(s, rows, cols)
 }
 
 func TestMissingSchemesAreSkipped(t *testing.T) {
-	report := run(t, target(half{oracle.New(op.F32)}, op.F32), optest.Options{Ops: []string{"Linear"}, Short: true})
-	for _, r := range report.Results {
-		want := optest.Pass
-		if strings.Contains(r.Case, "q4_1") {
-			want = optest.Skip
+	skipped := map[string]bool{}
+	for _, match := range []string{"q4_0", "q4_1", "nvfp4"} {
+		for _, r := range run(t, target(half{oracle.New(op.F32)}, op.F32), optest.Options{Match: match, Short: true}).Results {
+			want := optest.Skip
+			if match == "q4_0" {
+				want = optest.Pass
+			}
+			if r.Status != want {
+				t.Errorf("%s: want %s", r, want)
+			}
+			if r.Status == optest.Skip {
+				skipped[r.Op] = true
+			}
 		}
-		if r.Status != want {
-			t.Errorf("%s: want %s", r, want)
-		}
+	}
+	if len(skipped) != 7 { // Pack, Unpack, Embedding, Linear, Logits, ExpertUp and ExpertDown
+		t.Errorf("cases of %d ops are skipped (%v), want 7", len(skipped), skipped)
 	}
 }
 
