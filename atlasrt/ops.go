@@ -2,14 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"time"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
-
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
@@ -28,43 +26,48 @@ type opsFlags struct {
 	JSON  bool     `help:"Print JSON."`
 }
 
-// targets are the named hardware, or all that this machine can run, each without and with --exact unless chosen.
-func (f opsFlags) targets(visit func(optest.Target) error) error {
-	names := []string{f.Hardware}
-	if f.Hardware == "" {
-		names = nil
-		for _, b := range bundles() {
-			if (instance.Hardware{Bundles: bundles(), Name: b.Hardware}).Runs() {
-				names = append(names, b.Hardware)
-			}
+// targets are the named hardware, or all that this machine can run, each in every mode that modes lists for it.
+func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.Target) error) error {
+	visited := 0
+	for _, b := range bundles() {
+		h := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU}
+		if b.Hardware != f.Hardware && (f.Hardware != "" || !h.Runs()) {
+			continue
 		}
-		if len(names) == 0 {
-			return fmt.Errorf("this machine can run none of the kernels that this program has (see atlasrt doctor)")
-		}
-	}
-	exact := []bool{false, true}
-	if f.Exact {
-		exact = []bool{true}
-	}
-	for _, name := range names {
-		for _, e := range exact {
-			t, err := instance.Hardware{Bundles: bundles(), Name: name, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: e}.Open()
+		visited++
+		for _, h.Exact = range modes(b) {
+			t, err := h.Open()
 			if err != nil {
 				return err
 			}
-			label := name
-			if e {
+			label := b.Hardware
+			if h.Exact {
 				label += " --exact"
 			}
 			err = visit(optest.Target{
-				Name: label, Device: t.Device, Set: t.Set, Act: t.Bundle.Activations, Exact: e,
-				HostMemory: t.Bundle.Device == "cpu", Together: t.Bundle.Device != "cpu" && !e})
-			if err != nil {
+				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact,
+				HostMemory: b.Device == "cpu", Together: b.Device != "cpu" && !h.Exact})
+			if err := errors.Join(err, t.Device.Close()); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	switch {
+	case visited > 0:
+		return nil
+	case f.Hardware != "":
+		_, err := f.open() // which says what there is
+		return err
+	}
+	return fmt.Errorf("this machine can run none of the kernels that this program has (see atlasrt doctor)")
+}
+
+// modes are without and with --exact.
+func (f opsFlags) modes(*bundle.Bundle) []bool {
+	if f.Exact {
+		return []bool{true}
+	}
+	return []bool{false, true}
 }
 
 // opsTestCommand is `ops test`.
@@ -81,7 +84,7 @@ func (c *opsTestCommand) Run() error {
 		c.Seed = freshSeed()
 	}
 	passed, failed, skipped := 0, 0, 0
-	err := c.targets(func(t optest.Target) error {
+	err := c.targets(c.modes, func(t optest.Target) error {
 		r, err := optest.Run(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: c.Seed, Short: c.Short})
 		if err != nil {
 			return err
@@ -109,34 +112,3 @@ func (c *opsTestCommand) Run() error {
 
 // freshSeed makes inputs that no run had before.
 func freshSeed() uint64 { return rand.Uint64() | 1 }
-
-// opsBenchCommand is `ops bench`.
-type opsBenchCommand struct{ opsFlags }
-
-// Run implements the command. A share above 100 % is data that stayed in a cache, or a machine that was busy while the
-// ceiling was measured.
-func (c *opsBenchCommand) Run() error {
-	return c.targets(func(t optest.Target) error {
-		r, err := optest.Bench(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: freshSeed()})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(os.Stdout).Encode(r)
-		}
-		fmt.Printf("%s: a plain read reaches %.1f GB/s\n", t.Name, float64(r.Ceiling)/1e9)
-		table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
-		table.Header("op", "case", "µs", "least µs", "GB/s", "GFLOP/s", "% of read")
-		for _, b := range r.Results {
-			if b.Message != "" {
-				_ = table.Append(b.Op, b.Case, b.Message, "", "", "", "")
-				continue
-			}
-			_ = table.Append(b.Op, b.Case, microseconds(b.Median), microseconds(b.Min), fmt.Sprintf("%.1f", b.BytesPerSecond()/1e9),
-				fmt.Sprintf("%.1f", b.FlopsPerSecond()/1e9), fmt.Sprintf("%.0f", 100*b.Share()))
-		}
-		return table.Render()
-	})
-}
-
-func microseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Nanoseconds())/1e3) }

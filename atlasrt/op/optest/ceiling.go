@@ -2,6 +2,7 @@ package optest
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,50 +16,58 @@ import (
 const ceilingBytes = 256 << 20
 
 // ceiling measures how many bytes per second the device can read: the best of several goes, by threads of this process
-// where its memory is ours, else by the set's own Copy, whose reads and writes count alike.
-func (j *judge) ceiling() (bytesPerSecond int64, method string, err error) {
-	from, err := j.Device.Alloc(ceilingBytes)
-	if err != nil {
-		return 0, "", err
+// where its memory is ours, else by the set's own kernels.
+func (b *bencher) ceiling() (bytesPerSecond int64, method string, err error) {
+	if b.HostMemory {
+		return b.hostCeiling()
 	}
-	defer j.Device.Free(from)
-	// Pages that were never written may all be one and the same.
-	if err := j.Device.CopyIn(from, make([]byte, ceilingBytes)); err != nil {
-		return 0, "", err
-	}
-	if j.HostMemory {
-		words := unsafe.Slice((*uint64)(*(*unsafe.Pointer)(unsafe.Pointer(&from))), ceilingBytes/8)
-		best := bestOf(func() error { readAll(words); return nil })
-		return int64(perSecond(ceilingBytes, best.time)), fmt.Sprintf("read by %d threads", runtime.GOMAXPROCS(0)), nil
-	}
-	to, err := j.Device.Alloc(ceilingBytes)
-	if err != nil {
-		return 0, "", err
-	}
-	defer j.Device.Free(to)
-	best := bestOf(func() error {
-		j.Set.Copy(j.target.stream, op.Copy{Out: to, In: from, Bytes: ceilingBytes})
-		return j.target.stream.Sync()
-	})
-	return int64(perSecond(2*ceilingBytes, best.time)), "read and written by Copy", best.err
-}
-
-type timed struct {
-	time time.Duration
-	err  error
-}
-
-func bestOf(run func() error) timed {
-	best := timed{time: time.Hour}
-	for range 8 {
-		start := time.Now()
-		err := run()
-		best.time = min(best.time, time.Since(start))
-		if err != nil {
-			best.err = err
+	for _, c := range b.longReads() {
+		var r BenchResult
+		if err := b.bench(c, &r); err != nil {
+			return 0, "", fmt.Errorf("%s %s: %w", c.Op, c.Name, err)
+		}
+		if rate := int64(perSecond(r.Bytes, r.Cold.Min)); rate > bytesPerSecond {
+			bytesPerSecond, method = rate, "by "+c.Op+" "+c.Name
 		}
 	}
-	return best
+	return bytesPerSecond, method, nil
+}
+
+// longReads are what a set can do that is little else than reading: a copy, whose reads and writes count alike, and the
+// product of one row with the largest matrix.
+func (b *bencher) longReads() []*Case {
+	largest, bytes := shape{151936, 4096}, int64(ceilingBytes)
+	if b.Short {
+		largest, bytes = shape{512, 256}, 1<<20
+	}
+	list := []*Case{of(fmt.Sprintf("%d MiB", bytes>>20), op.Copy{Bytes: bytes})}
+	for _, scheme := range schemes {
+		if b.has(scheme) {
+			name := fmt.Sprintf("%s %s rows 1", scheme, largest)
+			return append(list, of(name, op.Linear{W: matrix(scheme, largest.rows, largest.cols), Rows: 1, OutPitch: int32(largest.rows)}).with(factored(scheme)))
+		}
+	}
+	return list
+}
+
+func (b *bencher) hostCeiling() (bytesPerSecond int64, method string, err error) {
+	from, err := b.Device.Alloc(ceilingBytes)
+	if err != nil {
+		return 0, "", err
+	}
+	defer b.Device.Free(from)
+	// Pages that were never written may all be one and the same.
+	if err := b.Device.CopyIn(from, make([]byte, ceilingBytes)); err != nil {
+		return 0, "", err
+	}
+	words := unsafe.Slice((*uint64)(*(*unsafe.Pointer)(unsafe.Pointer(&from))), ceilingBytes/8)
+	best := time.Duration(math.MaxInt64)
+	for range 8 {
+		start := time.Now()
+		readAll(words)
+		best = min(best, time.Since(start))
+	}
+	return int64(perSecond(ceilingBytes, best)), fmt.Sprintf("read by %d threads", runtime.GOMAXPROCS(0)), nil
 }
 
 // readAll reads all words, each thread its part.

@@ -1,0 +1,73 @@
+package optest
+
+import (
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// work is the bytes and products of a call: each buffer once, or twice where it is read and written, and of stacked
+// weights and caches only what the call has to touch.
+func (c *Case) work(fields []field) (bytes, flops int64) {
+	size := map[string]int64{}
+	for _, f := range fields {
+		size[f.name] = f.bytes()
+		n := int64(f.count) * int64(f.inner) * f.dtype.Bytes()
+		if f.role == inout {
+			n *= 2
+		}
+		bytes += n
+	}
+	w, _ := c.weight()
+	products := 2 * int64(w.Rows) * int64(w.Cols)
+	// The weights of only so many rows or experts of all are read.
+	only := func(some, all int64) { bytes -= size["W.Data"] - size["W.Data"]*min(some, all)/max(all, 1) }
+	switch x := c.args.Interface().(type) {
+	case op.Linear:
+		flops = products * int64(x.Rows)
+	case op.Logits:
+		flops = products * int64(x.Rows)
+	case op.Embedding:
+		only(int64(x.Rows), int64(w.Rows))
+	case op.ExpertUp:
+		only(c.used(), int64(w.Count))
+		flops = products * int64(x.Rows*x.TopK)
+	case op.ExpertDown:
+		only(c.used(), int64(w.Count))
+		flops = products * int64(x.Rows*x.TopK)
+	case op.RotaryCache:
+		bytes -= 2*size["K"] + 2*size["V"] - 2*int64(x.Rows*x.KVHeads*x.HeadDim)*x.KVType.Bytes()
+	case op.PagedAttention:
+		pairs, tokens := c.attended(int64(x.Window))
+		bytes -= size["K"] + size["V"] - 2*tokens*int64(x.KVHeads*x.HeadDim)*x.KVType.Bytes()
+		flops = 4 * pairs * int64(x.Heads*x.HeadDim)
+	}
+	return bytes, flops
+}
+
+// attended counts the pairs of a row and a token that it sees, and the tokens that any row sees.
+func (c *Case) attended(window int64) (pairs, tokens int64) {
+	starts, lengths := get[int32](c.values["Starts"]), get[int32](c.values["Lengths"])
+	for s, length := range lengths {
+		rows, n := int64(starts[s+1]-starts[s]), int64(length)
+		if rows == 0 {
+			continue
+		}
+		seen := n // by a row, at most
+		if window > 0 {
+			seen = window
+		}
+		tokens += min(n, rows-1+seen)
+		for position := n - rows; position < n; position++ {
+			pairs += min(position+1, seen)
+		}
+	}
+	return pairs, tokens
+}
+
+// used is how many experts have a pick.
+func (c *Case) used() int64 {
+	ids := slices.Clone(c.ids)
+	slices.Sort(ids)
+	return int64(len(slices.Compact(ids)))
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/op/optest"
+)
+
+// opsBenchCommand is `ops bench`.
+type opsBenchCommand struct {
+	opsFlags
+	Peers string `help:"Times of other libraries to show beside, as tools/peers/cuda.py writes them." type:"existingfile" placeholder:"FILE.JSON"`
+}
+
+// Run implements the command. A share above 100 % is data that stayed in a cache, or a machine that was busy while the
+// ceiling was measured.
+func (c *opsBenchCommand) Run() error {
+	theirs, err := readPeers(c.Peers)
+	if err != nil {
+		return err
+	}
+	return c.targets(c.modes, func(t optest.Target) error {
+		r, err := optest.Bench(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: freshSeed()})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(os.Stdout).Encode(r)
+		}
+		fmt.Printf("%s: a plain read reaches %.1f GB/s (%s)\n", t.Name, float64(r.Ceiling)/1e9, r.Method)
+		table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
+		if !r.Replayed {
+			return queuedTable(table, r)
+		}
+		if err := replayedTable(table, r, theirs); err != nil {
+			return err
+		}
+		theirs.slower(os.Stdout, r)
+		return nil
+	})
+}
+
+// modes leave --exact out on GPUs unless it is asked for: what is tuned there is the other one.
+func (c *opsBenchCommand) modes(b *bundle.Bundle) []bool {
+	if b.Device != "cpu" {
+		return []bool{c.Exact}
+	}
+	return c.opsFlags.modes(b)
+}
+
+// queuedTable is of launches that were timed as they are queued.
+func queuedTable(table *tablewriter.Table, r optest.BenchReport) error {
+	table.Header("op", "case", "µs", "least µs", "GB/s", "GFLOP/s", "% of read")
+	for _, b := range r.Results {
+		if b.Message != "" {
+			_ = table.Append(b.Op, b.Case, b.Message, "", "", "", "")
+			continue
+		}
+		_ = table.Append(b.Op, b.Case, microseconds(b.Cold.Median), microseconds(b.Cold.Min), fmt.Sprintf("%.1f", b.BytesPerSecond()/1e9),
+			fmt.Sprintf("%.1f", b.FlopsPerSecond()/1e9), fmt.Sprintf("%.0f", 100*b.Share()))
+	}
+	return table.Render()
+}
+
+// replayedTable is of launches out of a recorded step: rates are of the cold ones, where there are any.
+func replayedTable(table *tablewriter.Table, r optest.BenchReport, theirs peers) error {
+	header := []string{"op", "case", "µs cold", "least", "µs warm", "least", "GB/s", "TFLOP/s", "% of read"}
+	if theirs != nil {
+		header = append(header, "peer", "µs cold", "µs warm", "peer/ours")
+	}
+	table.Header(header)
+	for _, b := range r.Results {
+		row := []string{b.Op, b.Case, b.Message, "", "", "", "", "", ""}
+		if b.Message == "" {
+			row = []string{b.Op, b.Case, microseconds(b.Cold.Median), microseconds(b.Cold.Min), microseconds(b.Warm.Median), microseconds(b.Warm.Min),
+				fmt.Sprintf("%.0f", b.BytesPerSecond()/1e9), fmt.Sprintf("%.1f", b.FlopsPerSecond()/1e12), fmt.Sprintf("%.0f", 100*b.Share())}
+		}
+		if theirs != nil {
+			row = append(row, theirs.columns(b)...)
+		}
+		_ = table.Append(row)
+	}
+	return table.Render()
+}
+
+// microseconds is empty for what was not measured.
+func microseconds(d time.Duration) string {
+	switch {
+	case d == 0:
+		return ""
+	case d < 100*time.Microsecond:
+		return fmt.Sprintf("%.2f", float64(d.Nanoseconds())/1e3)
+	}
+	return fmt.Sprintf("%.1f", float64(d.Nanoseconds())/1e3)
+}
