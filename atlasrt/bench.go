@@ -22,13 +22,13 @@ import (
 // benchCommand measures an engine with prompts of random tokens, so that nothing is found in a cache.
 type benchCommand struct {
 	loadFlags
+	engineFlags
 	Prompt      int   `help:"Tokens of a prompt." default:"512"`
 	Decode      int   `help:"Tokens to generate." default:"64"`
 	Context     int   `help:"Prompt tokens before decode is timed." default:"16"`
 	Concurrency []int `help:"Sequences at a time." default:"1,8,32"`
 	Repeat      int   `help:"Runs of each measurement; the median, the least and the most are shown." default:"3"`
 	JSON        bool  `help:"Print JSON."`
-	NoGraphs    bool  `help:"Queue every step anew."`
 }
 
 // measurement is one row of the table.
@@ -45,7 +45,7 @@ func (c *benchCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	e, err := m.Start(instance.EngineOptions{NoPrefixSharing: true, NoGraphs: c.NoGraphs})
+	e, err := m.Start(c.set(instance.EngineOptions{NoPrefixSharing: true}))
 	if err != nil {
 		return err
 	}

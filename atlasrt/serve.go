@@ -21,6 +21,7 @@ import (
 // serveCommand serves one model over HTTP.
 type serveCommand struct {
 	loadFlags
+	engineFlags
 	Host        string        `help:"Address to listen on; anything but a loopback address should have a key." default:"127.0.0.1"`
 	Port        int           `help:"Port to listen on." default:"8000"`
 	Hosts       []string      `help:"Further names that the Host header may have on a loopback address."`
@@ -33,7 +34,6 @@ type serveCommand struct {
 	Timeout     time.Duration `help:"Longest time for one request." default:"600s"`
 	Drain       time.Duration `help:"Time that running requests have to end after SIGTERM." default:"30s"`
 	NoSharing   bool          `help:"Never take a prompt's beginning from the cache."`
-	NoGraphs    bool          `help:"Queue every step anew instead of replaying recorded ones."`
 	LogJSON     bool          `name:"log-json" help:"Log JSON."`
 }
 
@@ -73,7 +73,7 @@ func (c *serveCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	e, err := m.Start(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, NoGraphs: c.NoGraphs, Log: log})
+	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, Log: log}))
 	if err != nil {
 		return err
 	}

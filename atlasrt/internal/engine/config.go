@@ -30,7 +30,11 @@ type Config struct {
 
 	ChunkTokens     int  // most prompt tokens of one request in a step; as many as fit
 	NoPrefixSharing bool // never takes a prompt from the cache
-	NoGraphs        bool // queues every step anew, even where the device could replay it
+	NoOverlap       bool // waits for each step's tokens before the next is queued, even where the device could go on
+
+	Graphs         GraphMode // which steps are recorded and replayed, where the device can; GraphsFullDecodeOnly
+	GraphSizes     []int     // rows that decode steps are rounded up to, larger ones are not recorded; up to MaxSequences in eighths
+	CaptureAtStart bool      // records decode steps of all sizes in New, and not when they first come
 
 	Log *slog.Logger // told of steps that fail; nobody
 }
@@ -71,6 +75,14 @@ func (c Config) complete() (Config, error) {
 	if c.Blocks < 1 || c.MaxWaiting < 1 || c.MaxWaitingTokens < 1 || c.ChunkTokens < 0 {
 		return c, fmt.Errorf("engine: %d blocks, queue of %d requests and %d tokens, chunks of %d (must not be less than 1, 1, 1, 0)",
 			c.Blocks, c.MaxWaiting, c.MaxWaitingTokens, c.ChunkTokens)
+	}
+	if _, _, err := c.Graphs.Recordings(); err != nil {
+		return c, err
+	}
+	for _, n := range c.GraphSizes {
+		if n < 1 || n > c.MaxSequences {
+			return c, fmt.Errorf("steps of %d rows cannot be recorded (set --graph-capture-sizes to sizes from 1 to --max-sequences, which is %d)", n, c.MaxSequences)
+		}
 	}
 	if c.Blocks > mostBlocks(c.BlockSize) {
 		return c, fmt.Errorf("engine: %d blocks of %d tokens (at most %d, for a slot's number has 31 bits)", c.Blocks, c.BlockSize, mostBlocks(c.BlockSize))

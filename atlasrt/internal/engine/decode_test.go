@@ -32,6 +32,9 @@ func (s *still) Write(op.Ptr, []byte)                                {}
 func (s *still) Read(to []byte, _ op.Ptr)                            { clear(to) }
 func (s *still) Sync() error                                         { return nil }
 func (s *still) Sample(op.Stream, op.Sample)                         {}
+func (s *still) Resolve(op.Stream, op.Resolve)                       {}
+func (s *still) Post(op.Ptr, int) error                              { return nil }
+func (s *still) Wait() ([]byte, error)                               { return nil, nil }
 func (s *still) Forward(op.Stream, *model.Inputs)                    {}
 func (s *still) Replay(device.Stream)                                {}
 func (s *still) Capture(device.Stream, func()) (device.Graph, error) { return s, nil }
@@ -43,11 +46,13 @@ type stillDevice struct{ *still }
 
 func (d stillDevice) Stream(int64) (device.Stream, error) { return d.still, nil }
 
+func (d stillDevice) Inbox(device.Stream, int) (device.Inbox, error) { return d.still, nil }
+
 // decoding is an engine whose sequences have all begun to generate; step runs one step and takes its events.
-func decoding(t testing.TB, sequences int, graphs bool) (e *Engine, step func()) {
+func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool) (e *Engine, step func()) {
 	t.Helper()
 	s := &still{}
-	e, err := build(Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, NoGraphs: !graphs})
+	e, err := build(Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, Graphs: graphs, NoOverlap: !overlap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +64,13 @@ func decoding(t testing.TB, sequences int, graphs bool) (e *Engine, step func())
 		}
 		channels = append(channels, events)
 	}
-	for range 3 {
+	for e.counts.decodeSteps.Load() < 2 {
 		e.step()
+	}
+	for _, events := range channels { // the newest are not out yet
+		for len(events) > 0 {
+			<-events
+		}
 	}
 	step = func() {
 		e.step()
@@ -73,13 +83,15 @@ func decoding(t testing.TB, sequences int, graphs bool) (e *Engine, step func())
 
 func TestDecodeAllocatesNothing(t *testing.T) {
 	for _, sequences := range []int{1, 7, 64} {
-		for _, graphs := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d sequences, graphs %v", sequences, graphs), func(t *testing.T) {
-				_, step := decoding(t, sequences, graphs)
-				if got := testing.AllocsPerRun(1000, step); got != 0 {
-					t.Errorf("allocations per step: got %v, want 0", got)
-				}
-			})
+		for _, graphs := range []GraphMode{GraphsNone, GraphsFull, GraphsPiecewise} {
+			for _, overlap := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%d sequences, graphs %s, overlap %v", sequences, graphs, overlap), func(t *testing.T) {
+					_, step := decoding(t, sequences, graphs, overlap)
+					if got := testing.AllocsPerRun(1000, step); got != 0 {
+						t.Errorf("allocations per step: got %v, want 0", got)
+					}
+				})
+			}
 		}
 	}
 }
@@ -87,16 +99,18 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 // BenchmarkDecode reports the host's time from the tokens of one step to the launch of the next.
 func BenchmarkDecode(b *testing.B) {
 	for _, sequences := range []int{1, 8, 64} {
-		b.Run(fmt.Sprint(sequences), func(b *testing.B) {
-			e, step := decoding(b, sequences, true)
-			for b.Loop() {
-				if e.scheduler.Running() < sequences {
-					b.Fatal("the sequences are at their end")
+		for _, overlap := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d, overlap %v", sequences, overlap), func(b *testing.B) {
+				e, step := decoding(b, sequences, GraphsFullDecodeOnly, overlap)
+				for b.Loop() {
+					if e.scheduler.Running() < sequences {
+						b.Fatal("the sequences are at their end")
+					}
+					step()
 				}
-				step()
-			}
-			s := e.Stats()
-			b.ReportMetric(float64(s.DecodeHostNanoseconds)/float64(s.DecodeHostSteps), "ns-to-launch/step")
-		})
+				s := e.Stats()
+				b.ReportMetric(float64(s.DecodeHostNanoseconds)/float64(s.DecodeHostSteps), "ns-to-launch/step")
+			})
+		}
 	}
 }

@@ -82,10 +82,10 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 			return slices.Clone(t.sequence.Generated()), err
 		}
 		p := s.Next()
-		if err := d.runner.launch(p, []*task{t}); err != nil {
+		if err := d.runner.launch(p, []*task{t}, 0); err != nil {
 			return nil, err
 		}
-		sampled, err := d.runner.collect(p)
+		sampled, err := d.runner.collect(p, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 func TestDirect(t *testing.T) {
 	device := &tapeDevice{Device: host.New(0)}
 	m := newFakeModel(device)
-	d, err := NewDirect(Config{Device: device, Set: tapeSampler{oracle.New(op.F32)}, Model: m, KVType: op.F32, Blocks: 30, MaxBatchTokens: 20})
+	d, err := NewDirect(Config{Device: device, Set: tapeSampler{oracle.New(op.F32), device}, Model: m, KVType: op.F32, Blocks: 30, MaxBatchTokens: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

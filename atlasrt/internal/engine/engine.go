@@ -35,6 +35,9 @@ type Engine struct {
 	failure error // of Close
 
 	// The loop's own.
+	flights [overlapping]flight
+	takeoff int // steps that were launched
+	landed  int // steps whose results were read
 	outbox  []parcel
 	logits  []float32 // rows that log-probabilities are computed from, once the next step is queued
 	read    time.Time // when the tokens of a decode step were read; zero otherwise
@@ -182,7 +185,7 @@ func (e *Engine) Err() error {
 }
 
 // loop is the engine: step after step. A step is planned and queued; while the device works, the tokens of the step before
-// are handed out.
+// are handed out. Where the device overlaps, that step may still run when the next one is queued.
 func (e *Engine) loop() {
 	runtime.LockOSThread()
 	defer close(e.stopped)
@@ -190,24 +193,34 @@ func (e *Engine) loop() {
 	}
 }
 
-// step runs one step, waiting until there is one; false when the engine closes.
+// flight is a step that was launched and whose results have not been read.
+type flight struct {
+	plan     *sched.Plan
+	tasks    []*task // of its chunks
+	err      error   // why it was not queued, or not whole
+	launched time.Time
+}
+
+// step launches the next step, if there is one, and lands the oldest in flight unless another can be launched behind it;
+// false when the engine closes. It waits until there is something to do.
 func (e *Engine) step() bool {
 	plan := e.next()
-	if plan == nil {
+	if plan == nil && e.takeoff == e.landed {
 		return false
 	}
-	tasks := e.tasksNow()
-	err := e.launch(plan, tasks)
-	e.deliver()
-	var tokens []int32
-	if err == nil {
-		tokens, err = e.collect(plan, tasks)
+	last := true // nothing can be launched before a landing
+	if plan != nil {
+		last = e.launch(plan) != nil
 	}
-	e.finish(plan, tasks, tokens, err)
+	e.deliver()
+	for flying := e.takeoff - e.landed; flying > 0 && (last || flying == e.runner.depth()); flying-- {
+		e.land()
+	}
 	return true
 }
 
-// next is the next plan, nil when the engine closes. While there is nothing to plan it waits.
+// next is the next plan; nil where a step in flight must land first, or when the engine closes. While there is nothing to
+// do it waits.
 func (e *Engine) next() *sched.Plan {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -218,6 +231,9 @@ func (e *Engine) next() *sched.Plan {
 			return plan
 		}
 		e.read = time.Time{}
+		if e.takeoff > e.landed {
+			return nil
+		}
 		if len(e.outbox) > 0 {
 			e.mutex.Unlock()
 			e.deliver()
@@ -251,33 +267,66 @@ func (e *Engine) applyCancels() {
 	e.cancels = e.cancels[:0]
 }
 
-// tasksNow is the tasks by tag; those of a plan stay where they are until it is finished.
-func (e *Engine) tasksNow() []*task {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return e.tasks
-}
-
-func (e *Engine) launch(plan *sched.Plan, tasks []*task) (err error) {
-	defer e.recovered(&err)
-	err = e.runner.launch(plan, tasks)
+// launch queues a planned step. Once that has failed nothing may be launched before it has landed.
+func (e *Engine) launch(plan *sched.Plan) error {
+	f := &e.flights[e.takeoff%overlapping]
+	f.plan, f.launched = plan, time.Now()
+	e.board(f)
+	f.err = e.queue(f)
+	e.takeoff++
 	if !e.read.IsZero() && plan.Decode() {
 		e.counts.hostNanoseconds.Add(uint64(time.Since(e.read)))
 		e.counts.hostSteps.Add(1)
 	}
-	return err
+	return f.err
 }
 
-// collect waits for the step, and reads the logits that log-probabilities need before the next step overwrites them.
-func (e *Engine) collect(plan *sched.Plan, tasks []*task) (tokens []int32, err error) {
+// board finds the tasks of a flight's chunks. They stay its own: a tag may be given away before it lands.
+func (e *Engine) board(f *flight) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	f.tasks = f.tasks[:0]
+	for _, c := range f.plan.Chunks {
+		f.tasks = append(f.tasks, e.tasks[c.Sequence.Tag])
+	}
+}
+
+func (e *Engine) queue(f *flight) (err error) {
 	defer e.recovered(&err)
-	tokens, err = e.runner.collect(plan)
+	return e.runner.launch(f.plan, f.tasks, e.takeoff)
+}
+
+// land waits for the oldest step in flight, books what came of it and leaves its events in the outbox.
+func (e *Engine) land() {
+	f := &e.flights[e.landed%overlapping]
+	var tokens []int32
+	err := f.err
+	if err == nil {
+		tokens, err = e.collect(f)
+	}
+	e.landed++
+	if err != nil {
+		e.fail(err)
+	} else if e.broken.Load() != nil {
+		e.broken.Store(nil)
+	}
+	e.counts.step(f.plan, err)
+	e.mutex.Lock()
+	e.scheduler.Done(f.plan, sched.Results{Tokens: tokens, Err: err})
+	e.mutex.Unlock()
+	e.pack(f)
+}
+
+// collect waits for a step, and reads the logits that log-probabilities need before the next step overwrites them.
+func (e *Engine) collect(f *flight) (tokens []int32, err error) {
+	defer e.recovered(&err)
+	tokens, err = e.runner.collect(f.plan, e.landed)
 	e.read = time.Time{}
-	if err == nil && plan.Decode() {
+	if err == nil && f.plan.Decode() {
 		e.read = time.Now()
 	}
 	if err == nil {
-		err = e.readLogits(plan, tasks)
+		err = e.readLogits(f)
 	}
 	return tokens, err
 }
@@ -288,20 +337,6 @@ func (e *Engine) recovered(err *error) {
 		*err = fmt.Errorf("a step panicked: %v", value)
 		e.log.Error("step panicked", "value", value, "stack", string(debug.Stack()))
 	}
-}
-
-// finish books what came of a step and leaves its events in the outbox.
-func (e *Engine) finish(plan *sched.Plan, tasks []*task, tokens []int32, err error) {
-	if err != nil {
-		e.fail(err)
-	} else if e.broken.Load() != nil {
-		e.broken.Store(nil)
-	}
-	e.counts.step(plan, err)
-	e.mutex.Lock()
-	e.scheduler.Done(plan, sched.Results{Tokens: tokens, Err: err})
-	e.mutex.Unlock()
-	e.pack(plan, tasks)
 }
 
 // fail looks whether the device still works: what a failed step left queued runs or fails here, and not in the next step.

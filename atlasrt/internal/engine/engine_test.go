@@ -76,6 +76,29 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 	prompts[5] = slices.Clone(prompts[4]) // the same prompt twice in one step
 	const n = 30
 	withGraphs := func(c *Config, f *fixture) { c.Device = f.graphs }
+	ahead := func(c *Config, f *fixture) { c.Device = f.ahead }
+	wasAhead := func(t *testing.T, f *fixture) {
+		if f.ahead.most != 2 {
+			t.Errorf("at most %d steps were in flight, want 2", f.ahead.most)
+		}
+	}
+	mode := func(m GraphMode, change func(*Config, *fixture), replayed ...func(Stats) uint64) (func(*Config, *fixture), func(*testing.T, *fixture)) {
+		return func(c *Config, f *fixture) { change(c, f); c.Graphs = m }, func(t *testing.T, f *fixture) {
+			s := f.Stats()
+			for i, r := range replayed {
+				if r(s) == 0 {
+					t.Errorf("kind %d of steps was never replayed: %+v", i, s)
+				}
+			}
+			if s.GraphFallbacks != 0 {
+				t.Errorf("%d times recording failed", s.GraphFallbacks)
+			}
+		}
+	}
+	full, parts := func(s Stats) uint64 { return s.ReplayedFull }, func(s Stats) uint64 { return s.ReplayedPiecewise }
+	fullOnly, fullOnlyCheck := mode(GraphsFull, withGraphs, full)
+	piecewise, piecewiseCheck := mode(GraphsPiecewise, withGraphs, parts)
+	both, bothCheck := mode(GraphsFullAndPiecewise, ahead, full, parts)
 	cases := []struct {
 		name   string
 		change func(*Config, *fixture)
@@ -96,6 +119,20 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 		{"no room, no sharing, chunks of 5", func(c *Config, _ *fixture) {
 			c.Blocks, c.NoPrefixSharing, c.ChunkTokens = 25, true, 5
 		}, preempted},
+		{"all recorded", fullOnly, fullOnlyCheck},
+		{"recorded in pieces", piecewise, piecewiseCheck},
+		{"ahead", ahead, wasAhead},
+		{"ahead, not recorded, chunks of 3", func(c *Config, f *fixture) { ahead(c, f); c.Graphs, c.ChunkTokens = GraphsNone, 3 }, wasAhead},
+		{"ahead, no room", func(c *Config, f *fixture) { ahead(c, f); c.Blocks = 25 }, preempted},
+		{"ahead, recorded whole and in pieces, chunks of 5", func(c *Config, f *fixture) { both(c, f); c.ChunkTokens = 5 }, bothCheck},
+		{"ahead, given sizes, recorded at the start", func(c *Config, f *fixture) {
+			ahead(c, f)
+			c.GraphSizes, c.CaptureAtStart = []int{5, 2}, true
+		}, func(t *testing.T, f *fixture) {
+			if s := f.Stats(); s.ReplayedFull == 0 || s.ReplayedFull >= s.DecodeSteps {
+				t.Errorf("replayed %d of %d decode steps, want those of up to 5 rows", s.ReplayedFull, s.DecodeSteps)
+			}
+		}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -115,7 +152,9 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 						}()
 					}
 					request := greedy(p, n)
-					request.LogProbs = 2
+					if round == 1 { // whose logits are read
+						request.LogProbs = 2
+					}
 					channels = append(channels, f.submit(t, request))
 				}
 				for i, events := range channels {
@@ -168,7 +207,7 @@ func TestDraws(t *testing.T) {
 		}
 		requests = append(requests, q)
 	}
-	for _, name := range []string{"queued", "recorded", "no room"} {
+	for _, name := range []string{"queued", "recorded", "no room", "ahead"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, func(c *Config, f *fixture) {
 				if name == "recorded" {
@@ -176,6 +215,9 @@ func TestDraws(t *testing.T) {
 				}
 				if name == "no room" {
 					c.Blocks = 40
+				}
+				if name == "ahead" {
+					c.Device, c.Graphs = f.ahead, GraphsFullAndPiecewise
 				}
 			})
 			var channels []<-chan Event

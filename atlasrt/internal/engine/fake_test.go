@@ -17,12 +17,13 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// tapeDevice is host memory whose streams can be recorded: what goes through tape.do runs at once or is kept.
+// tapeDevice is host memory whose streams can be recorded: kernels are Go functions, and a launch runs one at once or is kept.
 type tapeDevice struct {
 	*host.Device
-	fault func(step int64) error // of each launch; nil never fails
-	sync  func() error           // of each Sync; nil never fails
-	steps atomic.Int64
+	fault   func(step int64) error // of each launch; nil never fails
+	sync    func() error           // of each Sync; nil never fails
+	steps   atomic.Int64
+	kernels []func() // of launches
 }
 
 type tape struct {
@@ -38,7 +39,15 @@ func (d *tapeDevice) Stream(scratch int64) (device.Stream, error) {
 	return &tape{Stream: s, device: d}, err
 }
 
-func (t *tape) do(f func()) {
+// launch queues f as a kernel, through whatever stream lies before the tape.
+func (d *tapeDevice) launch(q op.Stream, f func()) {
+	d.kernels = append(d.kernels, f)
+	*(*int64)(q.Args(8)) = 1
+	q.Launch(op.Kernel(len(d.kernels)-1), op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+func (t *tape) Launch(k op.Kernel, _ op.Grid) {
+	f := t.device.kernels[k]
 	if t.recording != nil {
 		t.recording.steps = append(t.recording.steps, f)
 		return
@@ -66,12 +75,14 @@ func (r *recording) Close() error { return nil }
 type graphDevice struct {
 	*tapeDevice
 	captures atomic.Int64
-	refuse   error
+	refuse   func(capture int64) error
 }
 
 func (d *graphDevice) Capture(s device.Stream, step func()) (device.Graph, error) {
-	if d.captures.Add(1); d.refuse != nil {
-		return nil, d.refuse
+	if n := d.captures.Add(1); d.refuse != nil {
+		if err := d.refuse(n); err != nil {
+			return nil, err
+		}
 	}
 	t := s.(*tape)
 	t.recording = &recording{}
@@ -80,10 +91,57 @@ func (d *graphDevice) Capture(s device.Stream, step func()) (device.Graph, error
 	return t.recording, nil
 }
 
-// tapeSampler is the oracle, recordable.
-type tapeSampler struct{ set *oracle.Set }
+// aheadDevice is a graphDevice that says it works while the host does.
+type aheadDevice struct {
+	*graphDevice
+	flying, most int // results that were posted and not waited for
+}
 
-func (s tapeSampler) Sample(q op.Stream, x op.Sample) { q.(*tape).do(func() { s.set.Sample(q, x) }) }
+func (d *aheadDevice) Inbox(s device.Stream, bytes int) (device.Inbox, error) {
+	return &tapeInbox{device: d, stream: s, memory: make([]byte, bytes)}, nil
+}
+
+// tapeInbox copies when it is posted to, as a device that is infinitely fast.
+type tapeInbox struct {
+	device *aheadDevice
+	stream device.Stream
+	memory []byte
+	posted int
+}
+
+func (i *tapeInbox) Post(from op.Ptr, bytes int) error {
+	i.posted = bytes
+	i.stream.Read(i.memory[:bytes], from)
+	err := i.stream.Sync()
+	if err != nil {
+		i.stream.Fail(err)
+		return err
+	}
+	i.device.flying++
+	i.device.most = max(i.device.most, i.device.flying)
+	return nil
+}
+
+func (i *tapeInbox) Wait() ([]byte, error) {
+	i.device.flying--
+	return i.memory[:i.posted], nil
+}
+
+func (i *tapeInbox) Close() error { return nil }
+
+// tapeSampler is the oracle, recordable.
+type tapeSampler struct {
+	set    *oracle.Set
+	device *tapeDevice
+}
+
+func (s tapeSampler) Sample(q op.Stream, x op.Sample) {
+	s.device.launch(q, func() { s.set.Sample(q, x) })
+}
+
+func (s tapeSampler) Resolve(q op.Stream, x op.Resolve) {
+	s.device.launch(q, func() { s.set.Resolve(q, x) })
+}
 
 // fakeModel writes each row's token and position to the paged cache, reads all of its sequence back through the block
 // table, and makes logits of a hash of what it read: a wrong slot, table, length or a block that is overwritten too early
@@ -92,6 +150,7 @@ type fakeModel struct {
 	layout model.Layout
 	device *tapeDevice
 	poison int32 // a prompt that begins with this token gives logits that are not numbers; 0 is none
+	read   [][]int32
 }
 
 const fakeVocab = 40
@@ -102,12 +161,43 @@ func newFakeModel(d *tapeDevice) *fakeModel {
 
 func (m *fakeModel) Layout() model.Layout { return m.layout }
 
+// Forward is three kernels: one writes the cache, one attends, and one makes logits. What the attention gives lies in
+// memory of the model's own, as activations do.
 func (m *fakeModel) Forward(q op.Stream, in *model.Inputs) {
 	step := *in
-	q.(*tape).do(func() { m.run(q, &step) })
+	read := &m.read
+	m.device.launch(q, func() { m.write(q, &step) })
+	model.BeginLive(q)
+	m.device.launch(q, func() { m.attend(q, &step, read) })
+	model.EndLive(q)
+	// Of a step only what pieces may depend on.
+	m.device.launch(q, func() { m.head(q, step.Index, step.Logits, step.Outputs, read) })
 }
 
-func (m *fakeModel) run(q op.Stream, in *model.Inputs) {
+// ints and put move words of device memory.
+func (m *fakeModel) ints(q op.Stream, p op.Ptr, n int32) []int32 {
+	bytes := make([]byte, 4*n)
+	if err := m.device.CopyOut(bytes, p); err != nil {
+		q.Fail(err)
+	}
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(binary.LittleEndian.Uint32(bytes[4*i:]))
+	}
+	return out
+}
+
+func (m *fakeModel) put(q op.Stream, p op.Ptr, words ...uint32) {
+	var bytes []byte
+	for _, w := range words {
+		bytes = binary.LittleEndian.AppendUint32(bytes, w)
+	}
+	if err := m.device.CopyIn(p, bytes); err != nil {
+		q.Fail(err)
+	}
+}
+
+func (m *fakeModel) write(q op.Stream, in *model.Inputs) {
 	n := m.device.steps.Add(1)
 	if m.device.fault != nil {
 		if err := m.device.fault(n); err != nil {
@@ -118,40 +208,25 @@ func (m *fakeModel) run(q op.Stream, in *model.Inputs) {
 			return
 		}
 	}
-	ints := func(p op.Ptr, n int32) []int32 {
-		bytes := make([]byte, 4*n)
-		if err := m.device.CopyOut(bytes, p); err != nil {
-			q.Fail(err)
-		}
-		out := make([]int32, n)
-		for i := range out {
-			out[i] = int32(binary.LittleEndian.Uint32(bytes[4*i:]))
-		}
-		return out
-	}
-	put := func(p op.Ptr, words ...uint32) {
-		var bytes []byte
-		for _, w := range words {
-			bytes = binary.LittleEndian.AppendUint32(bytes, w)
-		}
-		if err := m.device.CopyIn(p, bytes); err != nil {
-			q.Fail(err)
-		}
-	}
-	tokens, positions, slots := ints(in.Tokens, in.Rows), ints(in.Positions, in.Rows), ints(in.Slots, in.Rows)
-	starts, lengths, tables := ints(in.Starts, in.Seqs+1), ints(in.Lengths, in.Seqs), ints(in.Tables, in.Seqs*in.MaxBlocks)
+	tokens, positions, slots := m.ints(q, in.Tokens, in.Rows), m.ints(q, in.Positions, in.Rows), m.ints(q, in.Slots, in.Rows)
 	for r, slot := range slots {
 		if slot >= in.Blocks*in.BlockSize {
 			q.Fail(fmt.Errorf("slot %d of %d blocks", slot, in.Blocks))
 			return
 		}
 		if slot >= 0 {
-			put(in.Cache[0].K+op.Ptr(8*slot), uint32(tokens[r]), uint32(positions[r]))
+			m.put(q, in.Cache[0].K+op.Ptr(8*slot), uint32(tokens[r]), uint32(positions[r]))
 			block, offset := slot/in.BlockSize, slot%in.BlockSize // [Blocks,KVHeads 2,BlockSize,HeadDim 1]
-			put(in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+offset)), uint32(tokens[r]))
+			m.put(q, in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+offset)), uint32(tokens[r]))
 		}
 	}
-	read := make([][]int32, in.Rows) // the tokens that each row sees
+}
+
+// attend makes read the tokens that each row sees.
+func (m *fakeModel) attend(q op.Stream, in *model.Inputs, read *[][]int32) {
+	positions := m.ints(q, in.Positions, in.Rows)
+	starts, lengths, tables := m.ints(q, in.Starts, in.Seqs+1), m.ints(q, in.Lengths, in.Seqs), m.ints(q, in.Tables, in.Seqs*in.MaxBlocks)
+	*read = make([][]int32, in.Rows)
 	for s := range lengths {
 		for r := starts[s]; r < starts[s+1]; r++ {
 			p := lengths[s] - (starts[s+1] - r)
@@ -161,24 +236,27 @@ func (m *fakeModel) run(q op.Stream, in *model.Inputs) {
 			}
 			for t := int32(0); t <= p; t++ {
 				block := tables[int32(s)*in.MaxBlocks+t/in.BlockSize]
-				k := ints(in.Cache[0].K+op.Ptr(8*(block*in.BlockSize+t%in.BlockSize)), 2)
-				v := ints(in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+t%in.BlockSize)), 1)
+				k := m.ints(q, in.Cache[0].K+op.Ptr(8*(block*in.BlockSize+t%in.BlockSize)), 2)
+				v := m.ints(q, in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+t%in.BlockSize)), 1)
 				if k[1] != t || v[0] != k[0] {
 					q.Fail(fmt.Errorf("token %d of a sequence: the cache holds position %d, key %d and value %d", t, k[1], k[0], v[0]))
 					return
 				}
-				read[r] = append(read[r], k[0])
+				(*read)[r] = append((*read)[r], k[0])
 			}
 		}
 	}
-	for i, r := range ints(in.Index, in.Outputs) {
+}
+
+func (m *fakeModel) head(q op.Stream, index, logits op.Ptr, outputs int32, read *[][]int32) {
+	for i, r := range m.ints(q, index, outputs) {
 		row := make([]uint32, fakeVocab)
-		if r >= 0 {
-			for v, z := range m.logits(read[r]) {
+		if r >= 0 && int(r) < len(*read) {
+			for v, z := range m.logits((*read)[r]) {
 				row[v] = math.Float32bits(z)
 			}
 		}
-		put(in.Logits+op.Ptr(4*i*fakeVocab), row...)
+		m.put(q, logits+op.Ptr(4*i*fakeVocab), row...)
 	}
 }
 
@@ -283,13 +361,15 @@ type fixture struct {
 	model  *fakeModel
 	device *tapeDevice
 	graphs *graphDevice
+	ahead  *aheadDevice
 }
 
 func newFixture(t *testing.T, change func(*Config, *fixture)) *fixture {
 	t.Helper()
 	d := &tapeDevice{Device: host.New(0)}
 	f := &fixture{device: d, model: newFakeModel(d), graphs: &graphDevice{tapeDevice: d}}
-	c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32)}, Model: f.model, KVType: op.F32, BlockSize: 4, Blocks: 400, MaxBatchTokens: 32, MaxSequences: 16}
+	f.ahead = &aheadDevice{graphDevice: f.graphs}
+	c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: f.model, KVType: op.F32, BlockSize: 4, Blocks: 400, MaxBatchTokens: 32, MaxSequences: 16}
 	if change != nil {
 		change(&c, f)
 	}

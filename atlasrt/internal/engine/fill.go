@@ -18,7 +18,11 @@ func (r *runner) fill(p *sched.Plan, tasks []*task, s shape, at inputs) {
 		w[at.lengths+i] = int32(c.Start + c.Rows)
 		table := w[at.tables+i*s.maxBlocks : at.tables+(i+1)*s.maxBlocks]
 		clear(table[copy(table, blocks):])
-		copy(w[at.tokens+row:], q.Tokens[c.Start:c.Start+c.Rows])
+		if c.Follows >= 0 {
+			w[at.tokens+row] = int32(-1 - c.Follows) // a reference, see op.Resolve
+		} else {
+			copy(w[at.tokens+row:], q.Tokens[c.Start:c.Start+c.Rows])
+		}
 		for t := c.Start; t < c.Start+c.Rows; t++ {
 			w[at.positions+row] = int32(t)
 			w[at.slots+row] = blocks[t/size]*int32(size) + int32(t%size)
@@ -62,18 +66,18 @@ func sampleRows(c sched.Chunk) int {
 func (r *runner) fillSampling(p *sched.Plan, tasks []*task, s shape, at inputs) {
 	w := r.words
 	i, edit := 0, 0
-	for _, c := range p.Chunks {
+	for chunk, c := range p.Chunks {
 		if !c.Sample {
 			continue
 		}
-		t := tasks[c.Sequence.Tag]
+		t := tasks[chunk]
 		params := &t.request.Sampling
 		w[at.seed+2*i], w[at.seed+2*i+1] = int32(params.Seed), int32(params.Seed>>32)
 		w[at.temperature+i] = float(params.Temperature)
 		w[at.topP+i] = float(params.TopP)
 		w[at.minP+i] = float(params.MinP)
 		w[at.topK+i] = params.TopK
-		w[at.position+i] = int32(len(c.Sequence.Tokens))
+		w[at.position+i] = int32(c.Start + c.Rows)
 		w[at.editStarts+i] = int32(edit)
 		if e := t.edits; e != nil {
 			copy(w[at.editToken+edit:], e.Token)

@@ -2,46 +2,173 @@ package engine
 
 import (
 	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
-	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 )
 
-// graphKey is every size that the kernels of a recorded step were launched with. Such a step is a decode step: rows,
-// sequences, outputs and samples are one number.
+// GraphMode says which steps are recorded once and replayed, instead of being launched kernel by kernel.
+//
+// Kernels read lengths, tables and slots from memory, so that a whole step can be replayed wherever its sizes repeat: those
+// of decode steps, rounded up, nearly always do, those of steps with prompts seldom. Piecewise replay records what lies
+// between the attentions, which depends on the number of rows and outputs alone, and launches the attentions anew: it
+// serves steps with prompts, whatever sequences they are of.
+type GraphMode string
+
+// Modes. Empty is GraphsFullDecodeOnly.
+const (
+	GraphsNone             GraphMode = "none"
+	GraphsPiecewise        GraphMode = "piecewise"
+	GraphsFull             GraphMode = "full"
+	GraphsFullDecodeOnly   GraphMode = "full_decode_only"
+	GraphsFullAndPiecewise GraphMode = "full_and_piecewise"
+)
+
+// Recording is how much of a step is replayed; a greater one is more.
+type Recording int
+
+// Recordings.
+const (
+	Eager Recording = iota
+	Piecewise
+	Full
+)
+
+func (r Recording) String() string { return [...]string{"eager", "piecewise", "full"}[r] }
+
+// Recordings is how decode steps and all others are run.
+func (m GraphMode) Recordings() (decode, mixed Recording, err error) {
+	switch m {
+	case GraphsNone:
+		return Eager, Eager, nil
+	case GraphsPiecewise:
+		return Piecewise, Piecewise, nil
+	case GraphsFull:
+		return Full, Full, nil
+	case GraphsFullDecodeOnly, "":
+		return Full, Eager, nil
+	case GraphsFullAndPiecewise:
+		return Full, Piecewise, nil
+	}
+	modes := []string{string(GraphsNone), string(GraphsPiecewise), string(GraphsFull), string(GraphsFullDecodeOnly), string(GraphsFullAndPiecewise)}
+	return 0, 0, fmt.Errorf("there is no graph mode %q (set --graph-mode to one of %s)", m, strings.Join(modes, ", "))
+}
+
+// Bounds of what is kept: steps with prompts come in many sizes.
+const (
+	mostMixed = 64   // sizes of steps with prompts that are recorded
+	mostSeen  = 4096 // sizes that are remembered before they are seen again
+)
+
+// graphKey is every size that the kernels of a recorded step were launched with; of one in pieces only rows and outputs.
 type graphKey struct {
-	rows, maxBlocks int
-	sampled         bool // sampling is part of it
+	recording                               Recording
+	rows, seqs, outputs, samples, maxBlocks int
+	sampled                                 bool // sampling is part of it
 }
 
-// replays tells whether a plan is run by replaying a recorded step.
-func (r *runner) replays(p *sched.Plan) bool {
-	return r.graphs != nil && p.Decode() && p.Outputs == p.Rows
+func (s shape) key() graphKey {
+	if s.recording == Piecewise {
+		return graphKey{recording: Piecewise, rows: s.rows, outputs: s.outputs}
+	}
+	return graphKey{Full, s.rows, s.seqs, s.outputs, s.samples, s.maxBlocks, s.edits == 0}
 }
 
-// forward queues the step that was staged: recorded where that can be, recording it when its sizes are new.
-func (r *runner) forward(p *sched.Plan, s shape) error {
-	if !r.replays(p) {
-		r.queueStep()
-		return nil
+// recorder keeps recorded steps.
+type recorder struct {
+	device        device.Grapher // nil where decode and mixed are Eager
+	decode, mixed Recording      // weaker than asked for once recording has failed
+	log           *slog.Logger
+
+	graphs     map[graphKey][]device.Graph // one, or the pieces of one
+	seen       map[graphKey]bool           // steps with prompts that came once
+	mixedSizes int
+
+	captures, fallbacks         atomic.Uint64
+	replayedFull, replayedParts atomic.Uint64
+}
+
+// newRecorder makes the recorder of a complete config.
+func newRecorder(c Config) *recorder {
+	r := &recorder{log: c.Log}
+	d, ok := c.Device.(device.Grapher)
+	if decode, mixed, err := c.Graphs.Recordings(); ok && err == nil {
+		r.device, r.decode, r.mixed = d, decode, mixed
 	}
-	// How many logits are edited changes from step to step, so sampling with edits is queued behind the recorded part.
-	key := graphKey{rows: s.rows, maxBlocks: s.maxBlocks, sampled: s.edits == 0}
-	g, ok := r.graphs[key]
-	if !ok {
-		var err error
-		record := r.queue
-		if !key.sampled {
-			record = func() { r.config.Model.Forward(r.stream, &r.step) }
+	r.graphs, r.seen = make(map[graphKey][]device.Graph), make(map[graphKey]bool)
+	return r
+}
+
+// find returns the graphs of a step, and whether they should be recorded now. Decode steps are recorded when their sizes
+// are new, others when they come a second time.
+func (r *recorder) find(s shape) (graphs []device.Graph, record bool) {
+	key := s.key()
+	if graphs, ok := r.graphs[key]; ok {
+		return graphs, false
+	}
+	if s.decode {
+		return nil, true
+	}
+	if r.mixedSizes == mostMixed {
+		return nil, false
+	}
+	if r.seen[key] {
+		delete(r.seen, key)
+		r.mixedSizes++
+		return nil, true
+	}
+	if len(r.seen) == mostSeen {
+		clear(r.seen)
+	}
+	r.seen[key] = true
+	return nil, false
+}
+
+// keep takes a step that was recorded.
+func (r *recorder) keep(s shape, graphs []device.Graph) {
+	r.graphs[s.key()] = graphs
+	r.captures.Add(1)
+}
+
+// weaken makes steps of this kind be recorded less, after recording one has failed.
+func (r *recorder) weaken(s shape, err error) {
+	kind, name := &r.mixed, "with prompts"
+	if s.decode {
+		kind, name = &r.decode, "that only decode"
+	}
+	*kind = s.recording - 1
+	r.fallbacks.Add(1)
+	r.log.Warn("a step could not be recorded: steps of its kind are run another way from now on",
+		"steps", name, "rows", s.rows, "recording", s.recording.String(), "now", kind.String(), "error", err)
+}
+
+// close gives the graphs back.
+func (r *recorder) close() (errs []error) {
+	for _, graphs := range r.graphs {
+		errs = append(errs, closeAll(graphs)...)
+	}
+	return errs
+}
+
+func closeAll(graphs []device.Graph) (errs []error) {
+	for _, g := range graphs {
+		errs = append(errs, g.Close())
+	}
+	return errs
+}
+
+// decodeSizes are the numbers of rows that decode steps are rounded up to, in order: those that were asked for, or else
+// every one that bucketRows gives.
+func decodeSizes(c Config) []int {
+	sizes := slices.Clone(c.GraphSizes)
+	if len(sizes) == 0 {
+		for n := 1; n <= c.MaxSequences; n++ {
+			sizes = append(sizes, bucketRows(n, c.MaxSequences))
 		}
-		if g, err = r.config.Device.(device.Grapher).Capture(r.stream, record); err != nil {
-			return fmt.Errorf("record a step of %d rows (--no-graphs runs without): %w", s.rows, err)
-		}
-		r.graphs[key] = g
 	}
-	g.Replay(r.stream)
-	if !key.sampled {
-		r.config.Set.Sample(r.stream, r.sample)
-	}
-	return nil
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
 }

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -134,9 +137,12 @@ func TestFailedStepFailsItsRequestsOnly(t *testing.T) {
 		{"panic", panics, "a step panicked: kernel table is empty"},
 		{"panic and error", func(int64) error { return errPanic }, "a step panicked: kernel table is empty"},
 	}
-	for _, test := range cases {
+	for i, test := range append(cases, cases...) {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFixture(t, func(_ *Config, f *fixture) {
+			f := newFixture(t, func(c *Config, f *fixture) {
+				if i >= len(cases) { // with two steps in flight
+					c.Device = f.ahead
+				}
 				f.device.fault = func(step int64) error {
 					if step == 5 {
 						return test.fault(step)
@@ -189,14 +195,83 @@ func TestBrokenDevice(t *testing.T) {
 	}
 }
 
-func TestStepThatCannotBeRecordedFails(t *testing.T) {
-	f := newFixture(t, func(c *Config, f *fixture) {
-		c.Device = f.graphs
-		f.graphs.refuse = errBroken
-	})
-	got := f.ask(t, greedy([]int32{1}, 3)) // its prompt is one row, a decode step
-	if !errors.Is(got.err, errBroken) || !strings.Contains(got.err.Error(), "--no-graphs") {
-		t.Errorf("got %v, want %v and the flag to set", got.err, errBroken)
+// Where recording fails, each kind of step falls back by itself, and the tokens stay what they are.
+func TestStepsThatCannotBeRecorded(t *testing.T) {
+	all := func(int64) error { return errBroken }
+	cases := []struct {
+		name      string
+		mode      GraphMode
+		refuse    func(int64) error
+		fallbacks uint64
+		full      bool // whole steps are replayed
+		parts     bool
+	}{
+		{"nothing", GraphsFullDecodeOnly, all, 2, false, false},
+		{"nothing, of both kinds", GraphsFull, all, 4, false, false},
+		{"in pieces", GraphsFullDecodeOnly, func(n int64) error { // the first decode step, whole
+			if n == 1 {
+				return errBroken
+			}
+			return nil
+		}, 1, false, true},
+		{"second piece", GraphsPiecewise, func(n int64) error {
+			if n == 2 {
+				return errBroken
+			}
+			return nil
+		}, 1, false, true},
+		{"none refused", GraphsFullAndPiecewise, nil, 0, true, true},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			var log bytes.Buffer
+			f := newFixture(t, func(c *Config, f *fixture) {
+				c.Device, c.Graphs, c.ChunkTokens, c.NoPrefixSharing = f.graphs, test.mode, 4, true
+				f.graphs.refuse = test.refuse
+				c.Log = slog.New(slog.NewTextHandler(&log, nil))
+			})
+			for round := range 4 {
+				prompt := random(rand.New(rand.NewPCG(uint64(round), 9)), 13)
+				if got, want := f.ask(t, greedy(prompt, 6)), f.model.greedy(prompt, 6); got.err != nil || !slices.Equal(got.tokens, want) {
+					t.Fatalf("round %d: got %v %v, want %v", round, got.tokens, got.err, want)
+				}
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s := f.Stats()
+			if s.GraphFallbacks != test.fallbacks || s.ReplayedFull > 0 != test.full || s.ReplayedPiecewise > 0 != test.parts || s.FailedSteps != 0 {
+				t.Errorf("got %+v, want %d fallbacks, whole steps replayed %v, pieces %v", s, test.fallbacks, test.full, test.parts)
+			}
+			if n := strings.Count(log.String(), "could not be recorded"); n != int(test.fallbacks) {
+				t.Errorf("%d lines in the log, want %d:\n%s", n, test.fallbacks, log.String())
+			}
+		})
+	}
+}
+
+// An end is noticed while the next step runs already: it gives nothing, and the neighbours' tokens stay.
+func TestEndsAreNoticedLate(t *testing.T) {
+	f := newFixture(t, func(c *Config, f *fixture) { c.Device = f.ahead })
+	prompt := []int32{1, 2, 3}
+	free := f.model.greedy(prompt, 30)
+	r := greedy(prompt, 30)
+	r.End = []int32{free[7]}
+	first := slices.Index(free, free[7])
+	neighbour := f.submit(t, greedy([]int32{5}, 60))
+	for range 3 {
+		if got := f.ask(t, r); got.finish != FinishStop || !slices.Equal(got.tokens, free[:first+1]) {
+			t.Errorf("got %v %v, want %v and a stop", got.tokens, got.finish, free[:first+1])
+		}
+	}
+	if got, want := read(neighbour), f.model.greedy([]int32{5}, 60); !slices.Equal(got.tokens, want) {
+		t.Errorf("the neighbour: got %v, want %v", got.tokens, want)
+	}
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Stats(); s.BlocksUsed != 0 || s.Finished != 4 || f.ahead.most != 2 {
+		t.Errorf("%+v, at most %d steps in flight", s, f.ahead.most)
 	}
 }
 
@@ -273,7 +348,19 @@ func TestHeartbeatStopsWhileAStepHangs(t *testing.T) {
 
 // Many goroutines submit, cancel and read at their own pace: every token must be right and every block must come back.
 func TestSoak(t *testing.T) {
-	f := newFixture(t, func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens, c.MaxSequences = f.graphs, 40, 7, 6 })
+	for _, ahead := range []bool{false, true} {
+		t.Run(fmt.Sprint("ahead ", ahead), func(t *testing.T) {
+			soak(t, newFixture(t, func(c *Config, f *fixture) {
+				c.Device, c.Blocks, c.ChunkTokens, c.MaxSequences, c.Graphs = f.graphs, 40, 7, 6, GraphsFullAndPiecewise
+				if ahead {
+					c.Device = f.ahead
+				}
+			}))
+		})
+	}
+}
+
+func soak(t *testing.T, f *fixture) {
 	var group sync.WaitGroup
 	for worker := range uint64(8) {
 		group.Go(func() {

@@ -158,7 +158,7 @@ func TestEngineTakesWhatIsPlanned(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &tapeDevice{Device: host.New(m.Total)}
-	c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32)}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
+	c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
 		Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences}
 	e, err := New(c)
 	if err != nil {
@@ -186,8 +186,8 @@ func TestShapesOverlapNowhere(t *testing.T) {
 		name         string
 		start, words int
 	}{
-		{"seed", at.seed, 10}, {"tokens", at.tokens, 33}, {"positions", at.positions, 33}, {"slots", at.slots, 33},
-		{"starts", at.starts, 6}, {"lengths", at.lengths, 5}, {"tables", at.tables, 45}, {"index", at.index, 7},
+		{"tokens", at.tokens, 33}, {"positions", at.positions, 33}, {"slots", at.slots, 33}, {"index", at.index, 7}, {"seed", at.seed, 10},
+		{"starts", at.starts, 6}, {"lengths", at.lengths, 5}, {"tables", at.tables, 45},
 		{"temperature", at.temperature, 5}, {"topP", at.topP, 5}, {"minP", at.minP, 5}, {"topK", at.topK, 5}, {"position", at.position, 5},
 		{"editStarts", at.editStarts, 6}, {"editToken", at.editToken, 3}, {"editBias", at.editBias, 3}, {"editFactor", at.editFactor, 3}, {"editOffset", at.editOffset, 3},
 	}
@@ -200,6 +200,10 @@ func TestShapesOverlapNowhere(t *testing.T) {
 	}
 	if at.words < end {
 		t.Errorf("%d words in all, want at least %d", at.words, end)
+	}
+	other := shape{rows: 33, seqs: 9, outputs: 7, samples: 2, maxBlocks: 16, edits: 1}.layout()
+	if other.tokens != at.tokens || other.positions != at.positions || other.slots != at.slots || other.index != at.index {
+		t.Errorf("what pieces read lies at %+v and, with other sequences of as many rows and outputs, at %+v", at, other)
 	}
 }
 

@@ -20,13 +20,13 @@ type parcel struct {
 }
 
 // readLogits copies the outputs of a step that the host needs, each to the row of Engine.logits that it has on the device.
-func (e *Engine) readLogits(plan *sched.Plan, tasks []*task) error {
-	sampled, other, wanted := 0, plan.Samples, false
-	for _, c := range plan.Chunks {
-		if t := tasks[c.Sequence.Tag]; t.wantsLogits(c) {
+func (e *Engine) readLogits(f *flight) error {
+	sampled, other, wanted := 0, f.plan.Samples, false
+	for i, c := range f.plan.Chunks {
+		if f.tasks[i].wantsLogits(c) {
 			if !wanted {
 				wanted = true
-				e.makeRoom(plan.Outputs)
+				e.makeRoom(f.plan.Outputs)
 			}
 			vocab := int(e.runner.layout.Vocab)
 			if c.Sample {
@@ -51,14 +51,16 @@ func (e *Engine) makeRoom(rows int) {
 	}
 }
 
-// pack puts what a step gave into the outbox.
-func (e *Engine) pack(plan *sched.Plan, tasks []*task) {
-	sampled, other := 0, plan.Samples
-	for _, c := range plan.Chunks {
-		t := tasks[c.Sequence.Tag]
+// pack puts what a step gave into the outbox: nothing for a sequence that had ended before.
+func (e *Engine) pack(f *flight) {
+	sampled, other := 0, f.plan.Samples
+	for i, c := range f.plan.Chunks {
+		t := f.tasks[i]
 		p := parcel{task: t, sampled: sampled, scored: other, scoredRows: scoredRows(c), scoredStart: c.Start}
 		finish, err := c.Sequence.Finish()
 		switch {
+		case c.Surplus:
+			p.scoredRows = 0
 		case finish == sched.Failed:
 			p.scoredRows, p.send, p.last = 0, true, true
 			p.event = Event{Token: -1, Finish: FinishError, Err: err}

@@ -104,3 +104,11 @@ func (r *Request) check(vocab int32) error {
 	}
 	return nil
 }
+
+// waits tells whether no step may be queued behind one that samples for the request: its logits are read, or what it draws
+// next depends on the token itself and not only on where it stands.
+func (r *Request) waits() bool {
+	p := &r.Sampling
+	return r.LogProbs >= 0 || r.PromptLogProbs || r.MinTokens > 0 ||
+		p.RepetitionPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0
+}

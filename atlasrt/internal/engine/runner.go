@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
@@ -13,7 +14,9 @@ import (
 
 // runner carries plans out on the device: it owns the stream, the cache's memory and the buffers of a step.
 //
-// launch queues a step and collect waits for it; each follows the other. It allocates nothing per step.
+// launch queues a step and collect waits for it, in the same order. Where the device overlaps, the next step may be launched
+// first: tokens that it continues from are looked up on the device, among those that the step before sampled. It allocates
+// nothing per step.
 type runner struct {
 	config Config
 	layout model.Layout
@@ -25,25 +28,42 @@ type runner struct {
 	logits  op.Ptr // f32 [MaxOutputs,Vocab]
 	sampled op.Ptr // i32 [MaxSequences]
 	tokens  []int32
+	inboxes []device.Inbox // of sampled tokens, one for each step that may be in flight; none where the device does not overlap
 
-	step   model.Inputs // of the step in flight
-	sample op.Sample
-	queue  func()
-	graphs map[graphKey]device.Graph // nil where steps are not recorded
+	step    model.Inputs // that was launched last
+	sample  op.Sample
+	resolve op.Resolve
+	forward func(op.Stream) // queues the step but for its sampling
+	whole   func()          // queues all of it
+
+	recorder *recorder
+	pieces   *pieces
+	sizes    []int // of decode steps that are recorded
 }
 
+// overlapping is how many steps are in flight on a device that works while the host does.
+const overlapping = 2
+
 // newRunner takes all memory that steps need. The config must be complete.
-func newRunner(c Config) (*runner, error) {
-	r := &runner{config: c, layout: c.Model.Layout()}
-	r.queue = r.queueStep
-	if _, ok := c.Device.(device.Grapher); ok && !c.NoGraphs {
-		r.graphs = make(map[graphKey]device.Graph)
+func newRunner(c Config) (r *runner, err error) {
+	r = &runner{config: c, layout: c.Model.Layout(), recorder: newRecorder(c), sizes: decodeSizes(c)}
+	r.forward = r.queueForward
+	r.whole = func() {
+		r.queueForward(r.stream)
+		r.queueSample()
 	}
 	if err := r.allocate(); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
+	r.pieces = &pieces{Stream: r.stream}
+	if c.CaptureAtStart {
+		r.captureAll()
+	}
 	return r, nil
 }
+
+// depth is how many steps may be in flight.
+func (r *runner) depth() int { return max(len(r.inboxes), 1) }
 
 func (r *runner) allocate() (err error) {
 	c := r.config
@@ -75,14 +95,27 @@ func (r *runner) allocate() (err error) {
 	r.staging = take(bytes, "the inputs of a step")
 	r.sampled = r.staging + op.Ptr(bytes) - op.Ptr(4*c.MaxSequences)
 	r.logits = take(n.logitBytes(), "logits")
-	return err
+	if err != nil {
+		return err
+	}
+	// The one place that decides whether steps overlap.
+	if d, ok := c.Device.(device.Overlapper); ok && !c.NoOverlap {
+		for range overlapping {
+			box, err := d.Inbox(r.stream, 4*c.MaxSequences)
+			if err != nil {
+				return fmt.Errorf("memory for sampled tokens: %w", err)
+			}
+			r.inboxes = append(r.inboxes, box)
+		}
+	}
+	return nil
 }
 
-// close gives everything back.
+// close gives everything back. No step may be in flight.
 func (r *runner) close() error {
-	var errs []error
-	for _, g := range r.graphs {
-		errs = append(errs, g.Close())
+	errs := r.recorder.close()
+	for _, box := range r.inboxes {
+		errs = append(errs, box.Close())
 	}
 	if r.stream != nil {
 		errs = append(errs, r.stream.Close())
@@ -93,19 +126,29 @@ func (r *runner) close() error {
 	return errors.Join(errs...)
 }
 
-// launch stages a plan's inputs and queues its forward pass and sampling. Tasks are found by their sequences' tags.
-func (r *runner) launch(p *sched.Plan, tasks []*task) error {
+// launch stages a plan's inputs and queues its forward pass and sampling. tasks are those of its chunks, number is how many
+// steps were launched before.
+func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	s := r.shape(p, tasks)
 	at := s.layout()
 	r.fill(p, tasks, s, at)
 	r.point(s, at)
 	r.stream.Write(r.staging, bytesOf(r.words[:at.words]))
-	return r.forward(p, s)
+	r.queue(s)
+	if len(r.inboxes) == 0 {
+		return nil
+	}
+	return r.inboxes[number%len(r.inboxes)].Post(r.sampled, 4*p.Samples)
 }
 
-// collect waits for the step in flight and returns its sampled tokens, valid until the next launch.
-func (r *runner) collect(p *sched.Plan) ([]int32, error) {
+// collect waits for a step that was launched, and returns its sampled tokens, valid until the next collect.
+func (r *runner) collect(p *sched.Plan, number int) ([]int32, error) {
 	tokens := r.tokens[:p.Samples]
+	if len(r.inboxes) > 0 {
+		came, err := r.inboxes[number%len(r.inboxes)].Wait()
+		copy(bytesOf(tokens), came)
+		return tokens, err
+	}
 	if len(tokens) > 0 {
 		r.stream.Read(bytesOf(tokens), r.sampled)
 	}
@@ -118,19 +161,32 @@ func (r *runner) readLogits(to []float32, row, rows int) {
 	r.stream.Read(bytesOf(to[:rows*vocab]), r.logits+op.Ptr(4*row*vocab))
 }
 
-// shape is what the kernels are launched with: in a decode step that can be replayed rounded up to a bucket.
+// shape is what the kernels are launched with: in a step that can be replayed rounded up to a bucket.
 func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
-	s := shape{rows: p.Rows, seqs: len(p.Chunks), outputs: p.Outputs, samples: p.Samples}
-	for _, c := range p.Chunks {
-		s.maxBlocks = max(s.maxBlocks, divideUp(c.Start+c.Rows, r.config.BlockSize))
-		if c.Sample {
-			s.edits += tasks[c.Sequence.Tag].edits.Len()
+	c := &r.config
+	s := shape{rows: p.Rows, seqs: len(p.Chunks), outputs: p.Outputs, samples: p.Samples, recording: r.recorder.mixed}
+	for i, chunk := range p.Chunks {
+		s.maxBlocks = max(s.maxBlocks, divideUp(chunk.Start+chunk.Rows, c.BlockSize))
+		if chunk.Sample {
+			s.edits += tasks[i].edits.Len()
 		}
 	}
-	s.maxBlocks = bucketBlocks(s.maxBlocks, divideUp(r.config.MaxContext, r.config.BlockSize))
-	if r.replays(p) {
-		n := bucketRows(s.rows, r.config.MaxSequences)
-		s.rows, s.seqs, s.outputs, s.samples = n, n, n, n
+	s.maxBlocks = bucketBlocks(s.maxBlocks, divideUp(c.MaxContext, c.BlockSize))
+	if p.Decode() && p.Outputs == p.Rows {
+		s.decode, s.recording = true, r.recorder.decode
+		i, _ := slices.BinarySearch(r.sizes, s.rows)
+		if i == len(r.sizes) {
+			s.recording = Eager
+		}
+		if s.recording != Eager {
+			n := r.sizes[i]
+			s.rows, s.seqs, s.outputs, s.samples = n, n, n, n
+		}
+	} else if s.recording == Piecewise {
+		s.rows = bucketRows(s.rows, c.MaxBatchTokens)
+		if s.outputs > 0 {
+			s.outputs = min(powerOfTwo(s.outputs), max(c.MaxOutputs, c.MaxSequences))
+		}
 	}
 	return s
 }
@@ -152,11 +208,18 @@ func (r *runner) point(s shape, at inputs) {
 		EditToken: word(at.editToken), EditBias: word(at.editBias), EditFactor: word(at.editFactor), EditOffset: word(at.editOffset),
 		Rows: int32(s.samples), Vocab: r.layout.Vocab, Edits: int32(s.edits),
 	}
+	r.resolve = op.Resolve{IDs: word(at.tokens), Sampled: r.sampled, Rows: int32(s.rows), Count: int32(r.config.MaxSequences)}
 }
 
-// queueStep queues the step that point described.
-func (r *runner) queueStep() {
-	r.config.Model.Forward(r.stream, &r.step)
+// queueForward queues the forward pass of the step that point described.
+func (r *runner) queueForward(q op.Stream) {
+	if len(r.inboxes) > 0 {
+		r.config.Set.Resolve(q, r.resolve)
+	}
+	r.config.Model.Forward(q, &r.step)
+}
+
+func (r *runner) queueSample() {
 	if r.sample.Rows > 0 {
 		r.config.Set.Sample(r.stream, r.sample)
 	}

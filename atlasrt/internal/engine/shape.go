@@ -5,12 +5,16 @@ import "math/bits"
 // shape is the sizes of one step: those that kernels are launched with.
 type shape struct {
 	rows, seqs, outputs, samples, maxBlocks, edits int
+
+	decode    bool // every row is the one last token of its sequence
+	recording Recording
 }
 
 // inputs says where each array of a step lies in its staging buffer, counted in 32-bit words.
 //
 // A step's arrays lie packed behind each other, so that one copy brings them all. Equal shapes have equal places, which
-// is what lets a recorded step read the next one's inputs.
+// is what lets a recorded step read the next one's inputs. Those that depend on rows and outputs alone come first: pieces
+// read no others.
 type inputs struct {
 	seed                                                    int // i64
 	tokens, positions, slots, starts, lengths, tables       int
@@ -27,14 +31,14 @@ func (s shape) layout() (at inputs) {
 		at.words += (words + line - 1) &^ (line - 1)
 		return start
 	}
-	at.seed = place(2 * s.samples)
 	at.tokens = place(s.rows)
 	at.positions = place(s.rows)
 	at.slots = place(s.rows)
+	at.index = place(s.outputs)
+	at.seed = place(2 * s.samples)
 	at.starts = place(s.seqs + 1)
 	at.lengths = place(s.seqs)
 	at.tables = place(s.seqs * s.maxBlocks)
-	at.index = place(s.outputs)
 	at.temperature = place(s.samples)
 	at.topP = place(s.samples)
 	at.minP = place(s.samples)

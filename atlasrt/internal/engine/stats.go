@@ -22,6 +22,9 @@ type Stats struct {
 	// DecodeHostNanoseconds is the time, summed over DecodeHostSteps, from having read a step's tokens to having launched the
 	// next step, where both were decode steps.
 	DecodeHostNanoseconds, DecodeHostSteps uint64
+
+	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
+	ReplayedFull, ReplayedPiecewise uint64 // steps; all others were launched kernel by kernel
 }
 
 // counters are what Stats reports of the loop.
@@ -51,6 +54,9 @@ func (e *Engine) Stats() Stats {
 	s.Finished, s.Cancelled, s.Failed = c.Finished, c.Cancelled, c.Failed
 	s.Steps, s.DecodeSteps, s.FailedSteps = e.counts.steps.Load(), e.counts.decodeSteps.Load(), e.counts.failedSteps.Load()
 	s.GeneratedTokens = e.counts.generated.Load()
+	g := e.runner.recorder
+	s.GraphCaptures, s.GraphFallbacks = g.captures.Load(), g.fallbacks.Load()
+	s.ReplayedFull, s.ReplayedPiecewise = g.replayedFull.Load(), g.replayedParts.Load()
 	s.DecodeHostNanoseconds, s.DecodeHostSteps = e.counts.hostNanoseconds.Load(), e.counts.hostSteps.Load()
 	return s
 }

@@ -10,8 +10,14 @@ import (
 type EngineOptions struct {
 	MaxWaiting, MaxWaitingTokens int
 	ChunkTokens                  int
-	NoPrefixSharing, NoGraphs    bool
-	Log                          *slog.Logger
+	NoPrefixSharing              bool
+
+	// As in engine.Config.
+	NoOverlap, CaptureAtStart bool
+	Graphs                    engine.GraphMode
+	GraphSizes                []int
+
+	Log *slog.Logger
 }
 
 // Start gives the loaded model an engine, with the cache that the plan has room for.
@@ -25,7 +31,8 @@ func (l *Loaded) Start(o EngineOptions) (*engine.Engine, error) {
 		KVType: l.Sizes.KVType, BlockSize: l.Sizes.BlockSize, Blocks: memory.Blocks,
 		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxSequences: l.Sizes.MaxSequences, MaxContext: l.Sizes.MaxContext,
 		MaxWaiting: o.MaxWaiting, MaxWaitingTokens: o.MaxWaitingTokens, ChunkTokens: o.ChunkTokens,
-		NoPrefixSharing: o.NoPrefixSharing, NoGraphs: o.NoGraphs, Log: o.Log,
+		NoPrefixSharing: o.NoPrefixSharing, Log: o.Log,
+		NoOverlap: o.NoOverlap, CaptureAtStart: o.CaptureAtStart, Graphs: o.Graphs, GraphSizes: o.GraphSizes,
 	})
 }
 

@@ -53,11 +53,13 @@ func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.
 		Rows: in.Rows, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs,
 		Blocks: in.Blocks, BlockSize: in.BlockSize, Pairing: op.PairHalf, KVType: in.KVType, Eps: a.eps,
 	})
+	model.BeginLive(q)
 	ops.PagedAttention(q, op.PagedAttention{
 		Out: w.Mixed, Q: w.QKV, K: cache.K, V: cache.V, Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,
 		Rows: in.Rows, QPitch: (a.heads + 2*a.kv) * a.headDim, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
 		Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Blocks: in.Blocks, BlockSize: in.BlockSize,
 		Window: a.window, KVType: in.KVType, Scale: a.scale,
 	})
+	model.EndLive(q)
 	a.out.Forward(ops, q, w.X, w.Mixed, in.Rows, w.Act)
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+)
+
+func TestOptimizationLevels(t *testing.T) {
+	cases := []struct {
+		args []string
+		want instance.EngineOptions
+	}{
+		{nil, instance.EngineOptions{Graphs: engine.GraphsFullDecodeOnly}},
+		{[]string{"-O0"}, instance.EngineOptions{Graphs: engine.GraphsNone, NoOverlap: true}},
+		{[]string{"-O", "1"}, instance.EngineOptions{Graphs: engine.GraphsNone}},
+		{[]string{"-O3"}, instance.EngineOptions{Graphs: engine.GraphsFullDecodeOnly, CaptureAtStart: true}},
+		{[]string{"--optimization-level=0", "--graph-mode=full"}, instance.EngineOptions{Graphs: engine.GraphsFull, NoOverlap: true}},
+		{[]string{"--graph-mode", "full_and_piecewise", "--graph-capture-sizes", "1,2,4"},
+			instance.EngineOptions{Graphs: engine.GraphsFullAndPiecewise, GraphSizes: []int{1, 2, 4}}},
+	}
+	for _, test := range cases {
+		for _, command := range []string{"serve", "bench"} {
+			c, _, err := parse(t, append([]string{command}, test.args...)...)
+			if err != nil {
+				t.Errorf("%s %v: %v", command, test.args, err)
+				continue
+			}
+			flags := c.Serve.engineFlags
+			if command == "bench" {
+				flags = c.Bench.engineFlags
+			}
+			if got := flags.set(instance.EngineOptions{}); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("%s %v: got %+v, want %+v", command, test.args, got, test.want)
+			}
+		}
+	}
+	for _, args := range [][]string{{"serve", "-O4"}, {"serve", "--graph-mode", "some"}, {"serve", "--graph-capture-sizes", "a"}} {
+		if _, _, err := parse(t, args...); err == nil {
+			t.Errorf("%v: got no error", args)
+		}
+	}
+}
