@@ -40,6 +40,7 @@ type Engine struct {
 	landed  int // steps whose results were read
 	outbox  []parcel
 	logits  []float32 // rows that log-probabilities are computed from, once the next step is queued
+	ended   time.Time // when the step that landed last did
 	read    time.Time // when the tokens of a decode step were read; zero otherwise
 	started time.Time
 	beat    atomic.Int64 // nanoseconds after started; negative while there is nothing to do
@@ -275,8 +276,7 @@ func (e *Engine) launch(plan *sched.Plan) error {
 	f.err = e.queue(f)
 	e.takeoff++
 	if !e.read.IsZero() && plan.Decode() {
-		e.counts.hostNanoseconds.Add(uint64(time.Since(e.read)))
-		e.counts.hostSteps.Add(1)
+		e.counts.host.add(time.Since(e.read))
 	}
 	return f.err
 }
@@ -287,7 +287,12 @@ func (e *Engine) board(f *flight) {
 	defer e.mutex.Unlock()
 	f.tasks = f.tasks[:0]
 	for _, c := range f.plan.Chunks {
-		f.tasks = append(f.tasks, e.tasks[c.Sequence.Tag])
+		t := e.tasks[c.Sequence.Tag]
+		f.tasks = append(f.tasks, t)
+		if t.launched.IsZero() {
+			t.launched = f.launched
+			e.counts.queue.add(t.launched.Sub(t.submitted))
+		}
 	}
 }
 
@@ -305,6 +310,9 @@ func (e *Engine) land() {
 		tokens, err = e.collect(f)
 	}
 	e.landed++
+	now := time.Now()
+	e.counts.stepTime.add(min(now.Sub(f.launched), now.Sub(e.ended)))
+	e.ended = now
 	if err != nil {
 		e.fail(err)
 	} else if e.broken.Load() != nil {

@@ -66,6 +66,10 @@ func (e *Engine) pack(f *flight) {
 			p.event = Event{Token: -1, Finish: FinishError, Err: err}
 		case c.Sample:
 			p.send, p.last = true, finish != sched.Unfinished
+			if !t.started {
+				e.counts.prefill.add(e.ended.Sub(t.launched))
+				e.counts.firstToken.add(e.ended.Sub(t.submitted))
+			}
 			p.event = t.next(finish)
 			p.logProb = t.request.LogProbs >= 0
 			e.counts.generated.Add(1)

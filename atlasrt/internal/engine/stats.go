@@ -25,11 +25,18 @@ type Stats struct {
 
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
 	ReplayedFull, ReplayedPiecewise uint64 // steps; all others were launched kernel by kernel
+
+	Queue      Histogram // of requests, from Submit to the launch of the first step that they are in
+	Prefill    Histogram // of requests, from there to the first token
+	FirstToken Histogram // of requests, from Submit to the first token
+	Step       Histogram // of steps: from its launch, or the end of the one before, to its end
+	Host       Histogram // what DecodeHostNanoseconds is the sum of
 }
 
 // counters are what Stats reports of the loop.
 type counters struct {
-	steps, decodeSteps, failedSteps, generated, hostNanoseconds, hostSteps atomic.Uint64
+	steps, decodeSteps, failedSteps, generated atomic.Uint64
+	queue, prefill, firstToken, stepTime, host times
 }
 
 func (c *counters) step(plan *sched.Plan, err error) {
@@ -57,6 +64,8 @@ func (e *Engine) Stats() Stats {
 	g := e.runner.recorder
 	s.GraphCaptures, s.GraphFallbacks = g.captures.Load(), g.fallbacks.Load()
 	s.ReplayedFull, s.ReplayedPiecewise = g.replayedFull.Load(), g.replayedParts.Load()
-	s.DecodeHostNanoseconds, s.DecodeHostSteps = e.counts.hostNanoseconds.Load(), e.counts.hostSteps.Load()
+	s.Queue, s.Prefill, s.FirstToken = e.counts.queue.snapshot(), e.counts.prefill.snapshot(), e.counts.firstToken.snapshot()
+	s.Step, s.Host = e.counts.stepTime.snapshot(), e.counts.host.snapshot()
+	s.DecodeHostNanoseconds, s.DecodeHostSteps = e.counts.host.nanoseconds.Load(), s.Host.Count()
 	return s
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
@@ -20,6 +21,8 @@ type task struct {
 	behind  []Event               // events that events has no room for yet, at most MaxTokens+1
 	scored  []sample.TokenLogProb // of the prompt, so far
 	started bool                  // its first event is on its way
+
+	submitted, launched time.Time // launched is of the first step that it is in
 }
 
 // eventRoom is how many events wait for a consumer before they cost the engine more than a send.
@@ -27,7 +30,7 @@ const eventRoom = 64
 
 func newTask(ctx context.Context, r Request) *task {
 	r.Prompt, r.End = slices.Clone(r.Prompt), slices.Clone(r.End) // the caller may change its own
-	t := &task{request: r, ctx: ctx, events: make(chan Event, min(eventRoom, r.MaxTokens+1))}
+	t := &task{request: r, ctx: ctx, submitted: time.Now(), events: make(chan Event, min(eventRoom, r.MaxTokens+1))}
 	t.sequence = sched.Sequence{Tokens: r.Prompt, MaxTokens: r.MaxTokens, End: r.End, Score: r.PromptLogProbs, Waits: r.waits(), Salt: r.CacheSalt}
 	var hold []int32
 	if r.MinTokens > 0 {

@@ -16,8 +16,15 @@ type Source interface {
 
 // collector turns a snapshot of an engine into samples.
 type collector struct {
-	source  Source
-	samples []sample
+	source     Source
+	samples    []sample
+	histograms []histogram
+}
+
+// histogram is a distribution that the engine keeps, and how to read it.
+type histogram struct {
+	description *prometheus.Desc
+	value       func(*engine.Stats) *engine.Histogram
 }
 
 // sample is one metric and how to read it.
@@ -61,6 +68,18 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	counter("atlasrt_decode_host_seconds", "Time between decode steps that the host took.", func(s engine.Stats) float64 {
 		return float64(s.DecodeHostNanoseconds) / 1e9
 	})
+	counter("atlasrt_graph_captures", "Steps that were recorded.", func(s engine.Stats) float64 { return float64(s.GraphCaptures) })
+	counter("atlasrt_graph_fallbacks", "Times that recording a step failed and a weaker mode took over.", func(s engine.Stats) float64 { return float64(s.GraphFallbacks) })
+	counter("atlasrt_full_replays", "Steps that were replayed whole.", func(s engine.Stats) float64 { return float64(s.ReplayedFull) })
+	counter("atlasrt_piecewise_replays", "Steps that were replayed in pieces.", func(s engine.Stats) float64 { return float64(s.ReplayedPiecewise) })
+	times := func(name, help string, value func(*engine.Stats) *engine.Histogram) {
+		c.histograms = append(c.histograms, histogram{prometheus.NewDesc(name, help, nil, labels), value})
+	}
+	times("vllm:request_queue_time_seconds", "From a request's arrival in the engine to its first step.", func(s *engine.Stats) *engine.Histogram { return &s.Queue })
+	times("vllm:request_prefill_time_seconds", "From a request's first step to its first token.", func(s *engine.Stats) *engine.Histogram { return &s.Prefill })
+	times("atlasrt_first_token_seconds", "From a request's arrival in the engine to its first token.", func(s *engine.Stats) *engine.Histogram { return &s.FirstToken })
+	times("atlasrt_step_seconds", "One step of the engine, from its launch or the end of the one before.", func(s *engine.Stats) *engine.Histogram { return &s.Step })
+	times("atlasrt_step_host_seconds", "From reading the tokens of a decode step to having launched the next.", func(s *engine.Stats) *engine.Histogram { return &s.Host })
 	gauge("atlasrt_heartbeat_age_seconds", "Since the engine last began a step; 0 while it has nothing to do.", func(engine.Stats) float64 {
 		return max(time.Since(source.Heartbeat()).Seconds(), 0)
 	})
@@ -79,6 +98,9 @@ func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, s := range c.samples {
 		descriptions <- s.description
 	}
+	for _, h := range c.histograms {
+		descriptions <- h.description
+	}
 }
 
 // Collect implements prometheus.Collector: all samples of a scrape come from one snapshot.
@@ -86,5 +108,14 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	stats := c.source.Stats()
 	for _, s := range c.samples {
 		metrics <- prometheus.MustNewConstMetric(s.description, s.kind, s.value(stats))
+	}
+	for _, h := range c.histograms {
+		value := h.value(&stats)
+		buckets, below := make(map[float64]uint64, len(engine.Bounds)), uint64(0)
+		for i, bound := range engine.Bounds {
+			below += value.Counts[i]
+			buckets[bound] = below
+		}
+		metrics <- prometheus.MustNewConstHistogram(h.description, value.Count(), value.Sum, buckets)
 	}
 }

@@ -22,6 +22,8 @@ func scrape(m *Metrics) string {
 
 func TestScrape(t *testing.T) {
 	s := &source{engine.Stats{Running: 2, Waiting: 3, BlocksUsed: 1, BlocksFree: 3, BlocksTotal: 4, PromptTokens: 7, GeneratedTokens: 9, PrefixHits: 5, Preemptions: 6}}
+	s.stats.Step.Counts[1], s.stats.Step.Counts[len(engine.Bounds)], s.stats.Step.Sum = 2, 1, 400.5
+	s.stats.GraphFallbacks, s.stats.ReplayedPiecewise = 1, 8
 	m := New("tiny", s)
 	m.FirstToken(30 * time.Millisecond)
 	m.Finished(time.Second, 7, 9)
@@ -45,6 +47,13 @@ func TestScrape(t *testing.T) {
 		`atlasrt_cancelled_total{cause="client_gone",engine="0",model_name="tiny"} 1`,
 		`atlasrt_rejected_total{cause="queue_full",engine="0",model_name="tiny"} 1`,
 		`atlasrt_unknown_fields_total{engine="0",model_name="tiny"} 2`,
+		`atlasrt_graph_fallbacks_total{engine="0",model_name="tiny"} 1`,
+		`atlasrt_piecewise_replays_total{engine="0",model_name="tiny"} 8`,
+		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="1e-05"} 0`,
+		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="300"} 2`,
+		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="+Inf"} 3`,
+		`atlasrt_step_seconds_sum{engine="0",model_name="tiny"} 400.5`,
+		`vllm:request_queue_time_seconds_count{engine="0",model_name="tiny"} 0`,
 		`atlasrt_heartbeat_age_seconds{engine="0",model_name="tiny"} 0`,
 	}
 	for _, want := range cases {

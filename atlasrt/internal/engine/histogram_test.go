@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestHistogram(t *testing.T) {
+	var all times
+	for _, d := range []time.Duration{-1, 0, 10 * time.Microsecond, 11 * time.Microsecond, time.Second, time.Hour} {
+		all.add(d)
+	}
+	h := all.snapshot()
+	want := Histogram{Sum: 3601.000021}
+	want.Counts[0], want.Counts[1], want.Counts[15], want.Counts[len(Bounds)] = 3, 1, 1, 1
+	if h.Counts != want.Counts || math.Abs(h.Sum-want.Sum) > 1e-6 || h.Count() != 6 {
+		t.Errorf("got %+v, %d in all; want %+v", h, h.Count(), want)
+	}
+	cases := []struct{ q, want float64 }{{0.01, 10e-6}, {0.5, 10e-6}, {0.6, 20e-6}, {0.8, 1}, {1, math.Inf(1)}}
+	for _, c := range cases {
+		if got := h.Quantile(c.q); got != c.want {
+			t.Errorf("quantile %v: got %v, want %v", c.q, got, c.want)
+		}
+	}
+	if got := new(Histogram).Quantile(0.5); got != 0 {
+		t.Errorf("quantile of nothing: got %v, want 0", got)
+	}
+}
+
+// What a request waits for is told apart: the queue, its prompt, its first token.
+func TestTimes(t *testing.T) {
+	f := newFixture(t, func(c *Config, f *fixture) {
+		c.MaxSequences, c.ChunkTokens = 1, 4
+		f.device.fault = func(int64) error { time.Sleep(2 * time.Millisecond); return nil }
+	})
+	first := f.submit(t, greedy([]int32{1, 2, 3, 4, 5, 6, 7, 8, 9}, 6)) // 3 chunks, then 5 steps
+	second := f.submit(t, greedy([]int32{1}, 2))
+	read(first)
+	read(second)
+	s := f.Stats()
+	for _, c := range []struct {
+		what  string
+		got   Histogram
+		count uint64
+		least float64 // seconds of all
+	}{
+		{"queue", s.Queue, 2, 8 * 0.002},
+		{"prefill", s.Prefill, 2, 4 * 0.002},
+		{"first token", s.FirstToken, 2, 12 * 0.002},
+		{"step", s.Step, s.Steps, 10 * 0.002},
+		{"host", s.Host, s.DecodeHostSteps, 0},
+	} {
+		if c.got.Count() != c.count || c.got.Sum < c.least {
+			t.Errorf("%s: got %d of %v seconds in all, want %d of at least %v", c.what, c.got.Count(), c.got.Sum, c.count, c.least)
+		}
+	}
+}
