@@ -1,18 +1,18 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/atlasc/internal/emit"
@@ -25,7 +25,9 @@ type buildCommand struct {
 	Model     string `help:"Compile only for hardware with a manifest of such a model." default:"*" placeholder:"GLOB"`
 	Quant     string `help:"Compile only for hardware with a manifest of such a quantisation." default:"*" placeholder:"GLOB"`
 	Native    bool   `help:"Compile only what runs best on this processor."`
-	NoCompile bool   `help:"Generate code only."`
+	NoCompile bool   `help:"Generate code only." xor:"smoke,ptx"`
+	Smoke     bool   `help:"Where there is no image, compile and inspect one kernel of each body, and keep nothing." xor:"smoke"`
+	PTX       string `name:"ptx" help:"Write the PTX of GPU kernels into a folder besides, for reading." type:"path" xor:"ptx" placeholder:"DIR"`
 }
 
 // Validate checks the patterns; kong calls it.
@@ -39,33 +41,58 @@ func (c *buildCommand) Validate() error {
 }
 
 func (c *buildCommand) Run(env *environment) error {
-	p, err := load(env.root, c.HW)
-	if err != nil {
+	p, packages, err := c.generate(env)
+	if err != nil || c.NoCompile {
 		return err
 	}
-	packages, err := c.choose(p)
-	if err != nil {
-		return err
+	work := env.image
+	if c.Smoke {
+		work = env.smoke
 	}
-	if err := p.write(); err != nil {
-		return err
-	}
-	if c.NoCompile {
-		return nil
-	}
-	var failed []error
+	var failed, absent []error
 	for _, pkg := range packages {
-		if p.state(pkg) == built {
-			continue
+		var err error
+		if p.state(pkg) != built {
+			err = work(p, pkg)
 		}
-		err := env.image(p, pkg)
-		if toolchain.IsMissing(err) && len(packages) > 1 { // what can be built is built
-			fmt.Fprintf(env.stdout, "%s: not built: %v\n", pkg.Hardware.Name, err)
+		if err == nil && c.PTX != "" && pkg.Hardware.Device == "cuda" {
+			err = env.ptx(p, pkg, c.PTX)
+		}
+		if toolchain.IsMissing(err) {
+			absent = append(absent, err)
+			if len(packages) > 1 {
+				fmt.Fprintf(env.stdout, "%s: not built: %v\n", pkg.Hardware.Name, err)
+			}
 			continue
 		}
 		failed = append(failed, err)
 	}
+	if len(absent) == len(packages) { // else what can be built is built
+		return absent[0]
+	}
 	return errors.Join(failed...)
+}
+
+// generate reads the sources, writes the code, and returns what is to be compiled. Nobody else writes meanwhile.
+func (c *buildCommand) generate(env *environment) (*project, []*emit.Package, error) {
+	root, err := findRoot(env.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err := lock(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	p, err := load(root, c.HW)
+	if err != nil {
+		return nil, nil, err
+	}
+	packages, err := c.choose(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, packages, p.write()
 }
 
 // choose picks the packages whose hardware has a manifest that matches.
@@ -84,91 +111,56 @@ func (c *buildCommand) choose(p *project) ([]*emit.Package, error) {
 	if len(chosen) == 0 {
 		return nil, usageError{fmt.Errorf("no target matches --hw %s --model %s --quant %s (atlasc list shows them)", c.HW, c.Model, c.Quant)}
 	}
+	if c.PTX != "" && !slices.ContainsFunc(chosen, func(pkg *emit.Package) bool { return pkg.Hardware.Device == "cuda" }) {
+		return nil, usageError{fmt.Errorf("--ptx: --hw %s is no GPU", c.HW)}
+	}
 	if c.Native {
 		return native(chosen, readCPUInfo())
 	}
 	return chosen, nil
 }
 
-// write brings generated/ up to date: what changed is written, what is no longer generated goes.
-func (p *project) write() error {
-	for _, name := range slices.Sorted(maps.Keys(p.out.Files)) {
-		file := filepath.Join(p.root, filepath.FromSlash(name))
-		if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, p.out.Files[name]) {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return fmt.Errorf("write generated code: %w", err)
-		}
-		if err := replace(file, p.out.Files[name]); err != nil {
-			return fmt.Errorf("write generated code: %w", err)
-		}
-	}
-	strays, err := p.strays()
+// image compiles a package's kernels and puts them where the package embeds them.
+func (env *environment) image(p *project, pkg *emit.Package) error {
+	image, err := env.compile(p, pkg)
 	if err != nil {
 		return err
 	}
-	for _, name := range strays {
-		file := filepath.Join(p.root, filepath.FromSlash(name))
-		if text, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(text), emit.Mark) {
-			if err := os.Remove(file); err != nil {
-				return fmt.Errorf("remove generated code: %w", err)
-			}
-		}
+	file, err := compress(pkg.ImageHeader(), image)
+	if err != nil {
+		return err
 	}
+	unlock, err := lock(p.root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := replace(filepath.Join(p.root, filepath.FromSlash(pkg.Image())), file); err != nil {
+		return fmt.Errorf("write the image: %w", err)
+	}
+	fmt.Fprintf(env.stdout, "%s: %d entry points, %d kB, packed %d kB\n", pkg.Hardware.Name, len(pkg.Entries), len(image)>>10, len(file)>>10)
 	return nil
 }
 
-// replace writes a file so that nobody sees half of it.
-func replace(file string, text []byte) error {
-	temporary := fmt.Sprintf("%s.%d.new", file, os.Getpid())
-	if err := os.WriteFile(temporary, text, 0o666); err != nil {
+// smoke compiles a part of a package's kernels, to find what a change breaks on hardware that is not here.
+func (env *environment) smoke(p *project, pkg *emit.Package) error {
+	some := pkg.Sample()
+	if _, err := env.compile(p, some); err != nil {
 		return err
 	}
-	return os.Rename(temporary, file)
+	fmt.Fprintf(env.stdout, "%s: %d of %d entry points compile, no image\n", pkg.Hardware.Name, len(some.Entries), len(pkg.Entries))
+	return nil
 }
 
-// strays lists the files of generated/ that a build neither writes nor compiles.
-func (p *project) strays() ([]string, error) {
-	var found []string
-	folder := filepath.Join(p.root, emit.Folder)
-	err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(p.root, file)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(relative)
-		if p.only != everything && !p.owns(name) {
-			return nil
-		}
-		if _, ours := p.out.Files[name]; !ours && !strings.HasSuffix(name, "/blob/image.zst") {
-			found = append(found, name)
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return found, err
-}
-
-// owns tells whether a file lies in the folder of a package of the project.
-func (p *project) owns(name string) bool {
-	return slices.ContainsFunc(p.out.Packages, func(pkg *emit.Package) bool { return strings.HasPrefix(name, pkg.Folder()+"/") })
-}
-
-// image compiles a package's kernels, looks at the result and puts it where the package embeds it.
-func (env *environment) image(p *project, pkg *emit.Package) error {
+// compile makes a package's image and looks at it.
+func (env *environment) compile(p *project, pkg *emit.Package) ([]byte, error) {
 	compiler, err := env.compiler(p, pkg.Hardware.Hardware)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b, err := env.builder(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if env.terminal {
 		b.Progress = func(done, total int, u toolchain.Unit) {
@@ -180,23 +172,43 @@ func (env *environment) image(p *project, pkg *emit.Package) error {
 		fmt.Fprint(env.stderr, "\r\033[K")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := inspect.Image(image)
 	if err != nil {
-		return fmt.Errorf("%s: %w", pkg.Hardware.Name, err)
+		return nil, fmt.Errorf("%s: %w", pkg.Hardware.Name, err)
 	}
-	if err := verify(pkg, r); err != nil {
-		return err
-	}
-	file, err := compress(pkg.ImageHeader(), image)
+	return image, verify(pkg, r)
+}
+
+// ptx writes the PTX of a package for a GPU, DIR/<hardware>/<kernel>.ptx.
+func (env *environment) ptx(p *project, pkg *emit.Package, dir string) error {
+	compiler, err := env.compiler(p, pkg.Hardware.Hardware)
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(p.root, filepath.FromSlash(pkg.Image())), file); err != nil {
-		return fmt.Errorf("write the image: %w", err)
+	translator, ok := compiler.(interface {
+		PTX(ctx context.Context, u toolchain.Unit, out string) error
+	})
+	if !ok {
+		return fmt.Errorf("%s: its toolchain knows no PTX", pkg.Hardware.Name)
 	}
-	fmt.Fprintf(env.stdout, "%s: %d entry points, %d kB, packed %d kB\n", pkg.Hardware.Name, len(pkg.Entries), len(image)>>10, len(file)>>10)
+	dir = filepath.Join(dir, pkg.Hardware.Name)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("write PTX: %w", err)
+	}
+	var group errgroup.Group
+	group.SetLimit(runtime.NumCPU())
+	for _, u := range pkg.Units {
+		group.Go(func() error {
+			name := strings.TrimSuffix(path.Base(u.Source), path.Ext(u.Source)) + ".ptx"
+			return translator.PTX(env.ctx, u, filepath.Join(dir, name))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	fmt.Fprintf(env.stdout, "%s: PTX of %d kernels in %s\n", pkg.Hardware.Name, len(pkg.Units), dir)
 	return nil
 }
 

@@ -18,7 +18,16 @@ import (
 type checkCommand struct{}
 
 func (checkCommand) Run(env *environment) error {
-	p, err := load(env.root, everything)
+	root, err := findRoot(env.root)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := load(root, everything)
 	if err != nil {
 		return err
 	}

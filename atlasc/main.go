@@ -137,7 +137,7 @@ func (env *environment) builder(p *project) (*toolchain.Builder, error) {
 		}
 		dir = filepath.Join(user, "atlasc")
 	}
-	return &toolchain.Builder{Root: p.root, CacheDir: dir, Parallel: runtime.NumCPU(), Sources: p.sources()}, nil
+	return &toolchain.Builder{Root: p.root, CacheDir: dir, Parallel: runtime.NumCPU(), Sources: p.out.Sources, Reread: p.reread}, nil
 }
 
 // compiler finds the compiler of a hardware.

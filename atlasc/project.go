@@ -94,8 +94,8 @@ func findings(err error) error {
 	return list.Err()
 }
 
-// sources are the files of the tree, as they are on disk.
-func (p *project) sources() *source.Tree {
+// reread gives the files of the tree as they are now.
+func (p *project) reread() *source.Tree {
 	return source.NewTree(func(name string) ([]byte, error) {
 		return os.ReadFile(filepath.Join(p.root, filepath.FromSlash(name)))
 	})

@@ -60,6 +60,7 @@ func executeGo(name string, data any) ([]byte, error) {
 type Output struct {
 	Files    map[string][]byte // by path from the repository's root
 	Packages []*Package        // one per hardware, in the plan's order
+	Sources  *source.Tree      // what the packages' units are made of, as it was when it was read
 }
 
 // Package is the generated code of one hardware.
@@ -68,7 +69,7 @@ type Package struct {
 	Name     string           // of the Go package and its folder
 	Contract string           // hash of the contract and of the stubs
 	Sources  string           // hash of all that the image is compiled from
-	Units    []toolchain.Unit // in the order in which they are linked
+	Units    []toolchain.Unit // in the order in which they are linked: one per entry of the hardware, then its runtime
 	Entries  []EntryPoint     // in the order in which New takes them
 }
 
@@ -82,6 +83,29 @@ type EntryPoint struct {
 
 // Folder is the package's folder.
 func (p *Package) Folder() string { return path.Join(Folder, p.Name) }
+
+// Sample is the package with the first kernel of each body only.
+func (p *Package) Sample() *Package {
+	some := *p
+	some.Units, some.Entries = nil, nil
+	bodies := map[string]bool{}
+	for i, u := range p.Units {
+		if i < len(p.Hardware.Entries) {
+			e := p.Hardware.Entries[i]
+			if bodies[e.Body] {
+				continue
+			}
+			bodies[e.Body] = true
+			for _, point := range p.Entries {
+				if point.Entry == e {
+					some.Entries = append(some.Entries, point)
+				}
+			}
+		}
+		some.Units = append(some.Units, u)
+	}
+	return &some
+}
 
 // Image is where the package's compiled kernels go; it is not committed.
 func (p *Package) Image() string { return path.Join(p.Folder(), "blob", "image.zst") }
@@ -107,6 +131,7 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 		}
 		return fs.ReadFile(tree, name)
 	})
+	out.Sources = sources
 	var diags diag.List
 	for _, h := range p.Hardware {
 		pkg, err := out.hardware(p.Contract, h, sources)

@@ -38,6 +38,12 @@ const reservedShared = 1024
 // machineCUDA is e_machine of a cubin.
 const machineCUDA = 190
 
+// mostThreads keeps a product of three from overflowing.
+const mostThreads = 1 << 20
+
+// mostBytes is more than any section of a cubin that a GPU could load.
+const mostBytes = 1 << 30
+
 // Cubin reads the kernels of a cubin, sorted by name.
 func Cubin(code []byte) ([]Kernel, error) {
 	f, err := elf.NewFile(bytes.NewReader(code))
@@ -46,6 +52,11 @@ func Cubin(code []byte) ([]Kernel, error) {
 	}
 	if f.Machine != machineCUDA {
 		return nil, fmt.Errorf("inspect a cubin: it is for machine %v", f.Machine)
+	}
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > mostBytes {
+			return nil, fmt.Errorf("inspect a cubin: section %s is compressed or has %d bytes: no compiler writes that", s.Name, s.Size)
+		}
 	}
 	symbols, err := f.Symbols()
 	if err != nil {
@@ -77,7 +88,7 @@ func Cubin(code []byte) ([]Kernel, error) {
 				case k != nil && attribute == attributeParameters && len(value) == 2:
 					k.Parameters = int64(binary.LittleEndian.Uint16(value))
 				case k != nil && attribute == attributeMaxThreads && len(value) == 12:
-					k.MaxThreads = word(0) * word(1) * word(2)
+					k.MaxThreads = min(word(0), mostThreads) * min(word(1), mostThreads) * min(word(2), mostThreads)
 				case own == "" && len(value) == 8 && word(0) >= 1 && word(0) <= int64(len(symbols)):
 					k := kernels[symbols[word(0)-1].Name]
 					switch {

@@ -18,10 +18,12 @@ import (
 
 // Builder compiles the units of images, in parallel, as far as its cache does not hold them.
 type Builder struct {
-	Root     string // of the repository
-	CacheDir string // made if it is not there
-	Parallel int    // compilers at a time
-	Sources  *source.Tree
+	Root     string       // of the repository
+	CacheDir string       // made if it is not there
+	Parallel int          // compilers at a time
+	Sources  *source.Tree // as they were when the build began: keys of the cache are made of them
+	// Reread gives the sources as they are now: what changes while it is compiled is not kept.
+	Reread func() *source.Tree
 	// Progress is called after each unit, from one goroutine at a time; it may be nil.
 	Progress func(done, total int, u Unit)
 }
@@ -41,7 +43,7 @@ func (b *Builder) Image(ctx context.Context, c Compiler, units []Unit) ([]byte, 
 	}
 	keys := make([]cache.ActionID, len(units))
 	for i, u := range units {
-		if keys[i], err = b.key(version, c.Flags(), u); err != nil {
+		if keys[i], err = key(b.Sources, version, c.Flags(), u); err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +60,7 @@ func (b *Builder) Image(ctx context.Context, c Compiler, units []Unit) ([]byte, 
 		return nil, fmt.Errorf("make a working folder: %w", err)
 	}
 	defer os.RemoveAll(work)
-	objects, err := b.compile(ctx, c, store, work, units, keys)
+	objects, err := b.compile(ctx, job{c, version, store, work}, units, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -78,21 +80,29 @@ func (b *Builder) Image(ctx context.Context, c Compiler, units []Unit) ([]byte, 
 }
 
 // key names all that an object depends on.
-func (b *Builder) key(version string, flags []string, u Unit) (cache.ActionID, error) {
+func key(sources *source.Tree, version string, flags []string, u Unit) (cache.ActionID, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "object %s\n%q %q %s\n", version, flags, u.Flags, u.Source)
-	files, missing := b.Sources.Closure(u.Source)
+	files, missing := sources.Closure(u.Source)
 	if err := missing.Err(); err != nil {
 		return cache.ActionID{}, err
 	}
-	if err := b.Sources.Hash(h, files); err != nil {
+	if err := sources.Hash(h, files); err != nil {
 		return cache.ActionID{}, err
 	}
 	return cache.ActionID(h.Sum(nil)), nil
 }
 
+// job is what the compilations of an image share.
+type job struct {
+	Compiler
+	version string
+	store   *cache.Cache
+	work    string // folder
+}
+
 // compile returns the path of each unit's object.
-func (b *Builder) compile(ctx context.Context, c Compiler, store *cache.Cache, work string, units []Unit, keys []cache.ActionID) ([]string, error) {
+func (b *Builder) compile(ctx context.Context, j job, units []Unit, keys []cache.ActionID) ([]string, error) {
 	var (
 		group    errgroup.Group
 		mu       sync.Mutex
@@ -103,7 +113,8 @@ func (b *Builder) compile(ctx context.Context, c Compiler, store *cache.Cache, w
 	group.SetLimit(max(1, b.Parallel))
 	for i, u := range units {
 		group.Go(func() error {
-			objects[i], failures[i] = compileOne(ctx, c, store, filepath.Join(work, fmt.Sprintf("%d.o", i)), u, keys[i])
+			objects[i] = filepath.Join(j.work, fmt.Sprintf("%d.o", i))
+			failures[i] = b.object(ctx, j, u, keys[i], objects[i])
 			mu.Lock()
 			defer mu.Unlock()
 			done++
@@ -114,30 +125,51 @@ func (b *Builder) compile(ctx context.Context, c Compiler, store *cache.Cache, w
 		})
 	}
 	_ = group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("the build was interrupted: %w", err)
+	}
 	return objects, errors.Join(distinct(failures)...)
 }
 
-// compileOne returns the path of an object that may be in the cache.
-func compileOne(ctx context.Context, c Compiler, store *cache.Cache, object string, u Unit, key cache.ActionID) (string, error) {
-	if file, _, err := store.GetFile(key); err == nil {
-		return file, nil
+// object writes a unit's object, from the cache where it is there undamaged.
+func (b *Builder) object(ctx context.Context, j job, u Unit, id cache.ActionID, file string) error {
+	if data, _, err := j.store.GetBytes(id); err == nil {
+		if err := os.WriteFile(file, data, 0o666); err != nil {
+			return fmt.Errorf("take the object of %s from the cache: %w", u.Name, err)
+		}
+		return nil
 	}
-	if err := c.Compile(ctx, u, object); err != nil {
-		return "", err
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	data, err := os.ReadFile(object)
+	if err := j.Compile(ctx, u, file); err != nil {
+		return err
+	}
+	now, err := key(b.Reread(), j.version, j.Flags(), u)
 	if err != nil {
-		return "", fmt.Errorf("read the object of %s: %w", u.Name, err)
+		return err
 	}
-	if err := store.PutBytes(key, data); err != nil {
-		return "", fmt.Errorf("keep the object of %s: %w", u.Name, err)
+	if now != id {
+		return fmt.Errorf("%s: a source of %s changed while it was compiled (run atlasc build again)", u.At, u.Name)
 	}
-	return object, nil
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the object of %s: %w", u.Name, err)
+	}
+	if err := j.store.PutBytes(id, data); err != nil {
+		return fmt.Errorf("keep the object of %s: %w", u.Name, err)
+	}
+	return nil
 }
 
-// distinct drops failures whose compiler said the same about the same lines: units share their bodies.
+// mostFailures is how many failures a build shows.
+const mostFailures = 20
+
+// distinct drops failures whose compiler said the same about the same lines, since units share their bodies, and those
+// that are too many to read.
 func distinct(failures []error) []error {
 	var kept []error
+	more := 0
 	said := map[string]bool{}
 	for _, err := range failures {
 		var f *Failure
@@ -148,9 +180,16 @@ func distinct(failures []error) []error {
 			}
 			said[output] = true
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case len(kept) < mostFailures:
 			kept = append(kept, err)
+		default:
+			more++
 		}
+	}
+	if more > 0 {
+		kept = append(kept, fmt.Errorf("%d more kernels do not compile", more))
 	}
 	return kept
 }

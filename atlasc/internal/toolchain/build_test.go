@@ -21,6 +21,8 @@ import (
 type fake struct {
 	version string
 	fails   []string
+	during  func()              // called in Compile, where it is not nil
+	says    func(u Unit) string // about a unit that fails
 	mu      sync.Mutex
 	done    []string
 }
@@ -31,7 +33,13 @@ func (f *fake) Compile(_ context.Context, u Unit, object string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.done = append(f.done, u.Name)
+	if f.during != nil {
+		f.during()
+	}
 	if slices.Contains(f.fails, u.Name) {
+		if f.says != nil {
+			return &Failure{u, f.says(u)}
+		}
 		return &Failure{u, "in " + u.Source + ": bad body"}
 	}
 	return os.WriteFile(object, []byte(u.Name+";"), 0o666)
@@ -50,18 +58,26 @@ func (f *fake) Link(_ context.Context, _ []Unit, objects []string, image string)
 	return os.WriteFile(image, all, 0o666)
 }
 
+// builder builds from files, which may change.
+func builder(cache string, files map[string]string) *Builder {
+	read := func() *source.Tree {
+		return source.NewTree(func(name string) ([]byte, error) {
+			if text, ok := files[name]; ok {
+				return []byte(text), nil
+			}
+			return nil, fs.ErrNotExist
+		})
+	}
+	return &Builder{CacheDir: cache, Parallel: 2, Sources: read(), Reread: read}
+}
+
 func TestImage(t *testing.T) {
 	files := map[string]string{"a.c": `#include "a.h"`, "b.c": "b", "a.h": "1"}
 	dir := t.TempDir()
 	compiler := &fake{version: "1"}
 	units := []Unit{{Name: "a", Source: "a.c"}, {Name: "b", Source: "b.c"}}
 	build := func() (string, []string, error) {
-		b := &Builder{CacheDir: dir, Parallel: 2, Sources: source.NewTree(func(name string) ([]byte, error) {
-			if text, ok := files[name]; ok {
-				return []byte(text), nil
-			}
-			return nil, fs.ErrNotExist
-		})}
+		b := builder(dir, files)
 		compiler.done = nil
 		image, err := b.Image(t.Context(), compiler, units)
 		slices.Sort(compiler.done)
@@ -95,7 +111,11 @@ func TestImage(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	b := &Builder{CacheDir: t.TempDir(), Sources: source.NewTree(func(name string) ([]byte, error) { return []byte(name), nil })}
+	files := map[string]string{}
+	for i := range 4 {
+		files[fmt.Sprintf("%d.c", i)] = "text"
+	}
+	b := builder(t.TempDir(), files)
 	compiler := &fake{fails: []string{"unit 1", "unit 2"}}
 	var units []Unit
 	for i := range 4 {

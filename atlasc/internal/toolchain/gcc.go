@@ -55,12 +55,7 @@ func (g *gcc) Compile(ctx context.Context, u Unit, object string) error {
 	for _, folder := range source.Folders {
 		args = append(args, "-I"+folder)
 	}
-	out, err := run(ctx, g.root, g.command, append(args, "-c", "-o", object, u.Source)...)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && ctx.Err() == nil {
-		return &Failure{u, out}
-	}
-	return err
+	return compile(ctx, g.root, g.command, u, append(args, "-c", "-o", object, u.Source)...)
 }
 
 func (g *gcc) Link(ctx context.Context, _ []Unit, objects []string, image string) error {

@@ -3,7 +3,6 @@ package toolchain
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -74,21 +73,38 @@ func (n *nvcc) find() (string, error) {
 	return "", &MissingError{Tool: candidates[0], Install: "make cuda-toolchain"}
 }
 
+// Compile keeps nothing that is not a whole cubin.
 func (n *nvcc) Compile(ctx context.Context, u Unit, object string) error {
+	if err := n.compile(ctx, u, nvccFlags, object); err != nil {
+		return err
+	}
+	code, err := os.ReadFile(object)
+	if err == nil {
+		_, err = inspect.Cubin(code)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the compiler wrote no cubin of %s: %w", u.At, u.Name, err)
+	}
+	return nil
+}
+
+// PTX writes what a unit becomes before the assembler sees it, for its author to read.
+func (n *nvcc) PTX(ctx context.Context, u Unit, out string) error {
+	flags := slices.Clone(nvccFlags)
+	flags[slices.Index(flags, "-cubin")] = "-ptx"
+	return n.compile(ctx, u, flags, out)
+}
+
+func (n *nvcc) compile(ctx context.Context, u Unit, flags []string, out string) error {
 	command, err := n.find()
 	if err != nil {
 		return err
 	}
-	args := slices.Concat(nvccFlags, u.Flags)
+	args := slices.Concat(flags, u.Flags)
 	for _, folder := range source.Folders {
 		args = append(args, "-I"+folder)
 	}
-	out, err := run(ctx, n.root, command, append(args, "-o", object, u.Source)...)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && ctx.Err() == nil {
-		return &Failure{u, out}
-	}
-	return err
+	return compile(ctx, n.root, command, u, append(args, "-o", out, u.Source)...)
 }
 
 // Link looks at what each unit became, compares it with what its launches may use, and puts the cubins side by side.

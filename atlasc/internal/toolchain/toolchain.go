@@ -4,12 +4,10 @@
 package toolchain
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"strings"
 
@@ -121,15 +119,4 @@ func FeatureFlags(h *targets.Hardware, needs []string) []string {
 func IsMissing(err error) bool {
 	var missing *MissingError
 	return errors.As(err, &missing)
-}
-
-// run returns what a command prints, standard error included.
-func run(ctx context.Context, dir, command string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, command, args...)
-	cmd.Dir = dir
-	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	return strings.TrimRight(out.String(), "\n"), err
 }
