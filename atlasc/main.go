@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 
@@ -57,7 +58,11 @@ type environment struct {
 	cache          string
 }
 
+// garbage is how much of it may lie around, in percent of what is used: a build ends before it matters.
+const garbage = 800
+
 func main() {
+	debug.SetGCPercent(garbage)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

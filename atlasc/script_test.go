@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +21,25 @@ import (
 var update = flag.Bool("update", false, "rewrite what scripts and golden files expect")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"atlasc": main})
+	testscript.Main(m, map[string]func(){"atlasc": func() {
+		limitFiles()
+		main()
+	}})
+}
+
+// fileLimit names a variable that says how large a file atlasc can write.
+const fileLimit = "ATLASC_TEST_FILE_LIMIT"
+
+// limitFiles makes larger files fail as on a full disk.
+func limitFiles() {
+	bytes, err := strconv.ParseUint(os.Getenv(fileLimit), 10, 64)
+	if err != nil {
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
+		panic(err)
+	}
 }
 
 // TestScript runs testdata/script, each script in a copy of testdata/tree with the script's own files on top.
@@ -26,6 +48,11 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fixture, err := filepath.Abs("internal/inspect/testdata/fixture.cubin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	realNVCC := findNVCC(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -34,12 +61,22 @@ func TestScript(t *testing.T) {
 			env.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
 			env.Setenv("GOFLAGS", "-mod=mod")
 			env.Setenv("ATLASC_CACHE", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("FIXTURE", fixture)
+			env.Setenv("UNITS", filepath.Join(env.WorkDir, "units"))
+			env.Setenv("NVCC", realNVCC)
+			env.Setenv("CUDA_HOME", "")
 			return copyTree("testdata/tree", env.WorkDir)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"replace": replaceText, "await": await,
+			"replace": replaceText, "await": await, "gpu": addGPU, "date": setDate,
 		},
 		Condition: func(condition string) (bool, error) {
+			if condition == "nvcc" {
+				if realNVCC == "" && os.Getenv("CI") == "true" {
+					return false, errors.New("there is no nvcc: run make cuda-toolchain")
+				}
+				return realNVCC != "", nil
+			}
 			_, err := exec.LookPath(condition)
 			return err == nil, nil
 		},
@@ -67,8 +104,47 @@ func copyTree(from, to string) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(target, text, 0o666)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, text, info.Mode().Perm())
 	})
+}
+
+// findNVCC is the CUDA compiler of this machine, or of make cuda-toolchain; "" where there is none.
+func findNVCC(t *testing.T) string {
+	t.Helper()
+	for _, command := range []string{"nvcc", "../.toolchain/cuda/nvidia/cu13/bin/nvcc"} {
+		if file, err := exec.LookPath(command); err == nil {
+			if file, err = filepath.Abs(file); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		}
+	}
+	return ""
+}
+
+// addGPU is "gpu": it adds hardware toygpu to the tree, and bin/nvcc, which compiles nothing, to PATH.
+func addGPU(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 0 {
+		ts.Fatalf("usage: gpu")
+	}
+	ts.Check(copyTree("testdata/gpu", ts.MkAbs(".")))
+	ts.Setenv("PATH", ts.MkAbs("bin")+string(os.PathListSeparator)+ts.Getenv("PATH"))
+}
+
+// setDate is "date YEAR FILE...": files change as if the clock stood there.
+func setDate(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: date YEAR FILE...")
+	}
+	when, err := time.Parse("2006", args[0])
+	ts.Check(err)
+	for _, file := range args[1:] {
+		ts.Check(os.Chtimes(ts.MkAbs(file), when, when))
+	}
 }
 
 // replaceText is "replace FILE OLD NEW": it edits a file as an author would.

@@ -95,9 +95,12 @@ func (s *Scope) fieldType(c *contract.Contract, f contract.Field) types.Type {
 	return types.Typ[types.Int64]
 }
 
+// universe is what expressions may mention in every scope.
+var universe = []string{"min", "max", "true", "false"}
+
 // names lists what an expression may mention.
 func (s *Scope) names() []string {
-	names := append(s.pkg.Scope().Names(), "min", "max", "true", "false")
+	names := append(s.pkg.Scope().Names(), universe...)
 	return slices.DeleteFunc(names, func(n string) bool { return n == "W" && s.fields["W.Rows"].Name != "" })
 }
 
@@ -168,8 +171,8 @@ func (s *Scope) allowed(e ast.Expr) error {
 	case *ast.BinaryExpr:
 		return errors.Join(s.allowed(e.X), s.allowed(e.Y))
 	case *ast.Ident:
-		if names := s.names(); !slices.Contains(names, e.Name) && s.pkg.Scope().Lookup(e.Name) == nil {
-			return &Error{fmt.Sprintf("%q is no field, constant, feature or option", e.Name), diag.Suggest(e.Name, names)}
+		if s.pkg.Scope().Lookup(e.Name) == nil && !slices.Contains(universe, e.Name) {
+			return &Error{fmt.Sprintf("%q is no field, constant, feature or option", e.Name), diag.Suggest(e.Name, s.names())}
 		}
 		return nil
 	case *ast.SelectorExpr:

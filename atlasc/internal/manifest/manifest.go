@@ -186,7 +186,7 @@ func (k *Kernel) check(diags *diag.List) {
 		if len(l.Block) > 3 {
 			diags.Add(l.At("block"), "write one to three expressions", "block has %d expressions", len(l.Block))
 		}
-		if l.Cluster != nil && (len(l.Cluster) > 3 || slices.Min(l.Cluster) < 1 || slices.Max(l.Cluster) > 16) {
+		if l.Cluster != nil && (len(l.Cluster) < 1 || len(l.Cluster) > 3 || slices.Min(l.Cluster) < 1 || slices.Max(l.Cluster) > 16) {
 			diags.Add(l.At("cluster"), "write one to three numbers from 1 to 16", "cluster %v is no size", l.Cluster)
 		}
 		for key, value := range map[string]int64{"min_blocks": l.MinBlocks, "max_registers": l.MaxRegisters, "max_shared": l.MaxShared, "max_stack": l.MaxStack} {

@@ -18,7 +18,7 @@ import (
 
 // hardware plans one kind of processor.
 func (m *maker) hardware(h *Hardware) *Hardware {
-	b := builder{maker: m, hardware: h, byPlace: map[diag.Pos]*Entry{}}
+	b := builder{maker: m, hardware: h, byPlace: map[diag.Pos]*Entry{}, shared: map[*contract.Struct][2]*expr.Scope{}}
 	before := len(m.diags)
 	for i := range h.Targets {
 		b.target(&h.Targets[i])
@@ -40,7 +40,8 @@ type builder struct {
 	*maker
 	hardware *Hardware
 	byPlace  map[diag.Pos]*Entry // an entry that several manifests include is one entry
-	unsound  bool                // a manifest has findings of form
+	shared   map[*contract.Struct][2]*expr.Scope
+	unsound  bool // a manifest has findings of form
 }
 
 // target reads the entries of one target.
@@ -178,17 +179,7 @@ func (b *builder) expressions(e *Entry) {
 			b.diags.Add(e.At("needs"), diag.Suggest(need, features), "hardware %s has no feature %q", b.hardware.Name, need)
 		}
 	}
-	constants := maps.Clone(b.hardware.Constants)
-	if constants == nil {
-		constants = map[string]int64{}
-	}
-	for name, value := range e.Const {
-		if n, ok := value.(int64); ok {
-			constants[name] = n
-		}
-	}
-	condition := expr.OpScope(b.contract, e.Op, append(features, b.hardware.Options...), constants)
-	size := expr.OpScope(b.contract, e.Op, nil, constants)
+	condition, size := b.scopes(e, features)
 	var err error
 	if e.Kernel.When != "" {
 		e.When, err = condition.Bool(e.Kernel.When)
@@ -218,6 +209,29 @@ func (b *builder) expressions(e *Entry) {
 		e.Launches = append(e.Launches, launch)
 	}
 	e.cover = expr.NewCover(e.Needs, e.When)
+}
+
+// scopes are what the names in an entry's condition and in its sizes mean. Entries without constants share them.
+func (b *builder) scopes(e *Entry, features []string) (condition, size *expr.Scope) {
+	if known, ok := b.shared[e.Op]; ok && len(e.Const) == 0 {
+		return known[0], known[1]
+	}
+	constants := map[string]int64{}
+	maps.Copy(constants, b.hardware.Constants)
+	for name, value := range e.Const {
+		if _, taken := b.hardware.Constants[name]; taken {
+			b.diags.Add(e.At("const."+name), "rename it", "constant %s is a fact of hardware %s", name, b.hardware.Name)
+		}
+		if n, ok := value.(int64); ok {
+			constants[name] = n
+		}
+	}
+	condition = expr.OpScope(b.contract, e.Op, append(features, b.hardware.Options...), constants)
+	size = expr.OpScope(b.contract, e.Op, nil, constants)
+	if len(e.Const) == 0 {
+		b.shared[e.Op] = [2]*expr.Scope{condition, size}
+	}
+	return condition, size
 }
 
 // names checks that kernels and their entry points have names of their own.

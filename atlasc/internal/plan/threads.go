@@ -27,19 +27,23 @@ func (b *builder) threads(e *Entry, l *Launch, scope *expr.Scope) {
 	if len(l.Launch.Block) == 0 {
 		b.diags.Add(l.At("inst"), `add block = ["128"]`, "hardware %s must know how many threads a block has", b.hardware.Name)
 	}
-	for i, text := range l.Launch.Block {
+	for i, text := range l.Launch.Block[:min(len(l.Launch.Block), 3)] { // more of them are a finding of form
 		l.Block[i] = uint32(b.constant(l, "block", text, scope, 1, maxThreads))
 	}
 	if l.Threads() > maxThreads || l.Block[2] > maxThreadsZ {
 		b.diags.Add(l.At("block"), "", "a block of %v threads is larger than %d in all or %d in z", l.Block, maxThreads, maxThreadsZ)
 	}
+	most := b.hardware.Constants["kSharedPerBlock"]
 	if l.Launch.Shared != "" {
-		l.Shared = uint32(b.constant(l, "shared", l.Launch.Shared, scope, 0, b.hardware.Constants["kSharedPerBlock"]))
+		l.Shared = uint32(b.constant(l, "shared", l.Launch.Shared, scope, 0, most))
+	}
+	if l.MaxShared > most {
+		b.diags.Add(l.At("max_shared"), "lower it", "max_shared is %d, more than the %d bytes that a block of %s can have", l.MaxShared, most, b.hardware.Name)
 	}
 	b.tiles(e, l, scope)
 	if l.Launch.Cluster != nil {
 		l.Cluster = [3]uint32{1, 1, 1}
-		for i, n := range l.Launch.Cluster {
+		for i, n := range l.Launch.Cluster[:min(len(l.Launch.Cluster), 3)] {
 			l.Cluster[i] = uint32(n)
 		}
 		if n := l.Cluster[0] * l.Cluster[1] * l.Cluster[2]; n > maxCluster {

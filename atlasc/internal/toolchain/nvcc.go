@@ -45,7 +45,8 @@ func (n *nvcc) Version(ctx context.Context) (string, error) {
 	}
 	found := cudaRelease.FindStringSubmatch(out)
 	if found == nil {
-		return "", fmt.Errorf("%s says no version: %q", command, out)
+		first, _, _ := strings.Cut(out, "\n")
+		return "", fmt.Errorf("%s says no version: %q", command, first)
 	}
 	return "nvcc " + found[1], nil
 }
