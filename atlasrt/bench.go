@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/olekukonko/tablewriter"
@@ -16,131 +14,204 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
-// benchCommand measures an engine with prompts of random tokens, so that nothing is found in a cache.
+// benchCommand measures an engine with prompts of random tokens.
 type benchCommand struct {
 	loadFlags
 	engineFlags
-	Prompt      int   `help:"Tokens of a prompt." default:"512"`
-	Decode      int   `help:"Tokens to generate." default:"64"`
-	Context     int   `help:"Prompt tokens before decode is timed." default:"16"`
-	Concurrency []int `help:"Sequences at a time." default:"1,8,32"`
-	Repeat      int   `help:"Runs of each measurement; the median, the least and the most are shown." default:"3"`
+	Prompt      []int `help:"Tokens of prompts that are timed; as many as the context holds, if that is less. 0: none." default:"8192"`
+	Context     int   `help:"Tokens that each sequence has before decode is timed." default:"1024"`
+	Decode      int   `help:"Tokens that each sequence generates while decode is timed." default:"64"`
+	Concurrency []int `help:"Sequences at a time." default:"1,4,16,64"`
+	Repeat      int   `help:"Runs of each measurement, after one that is not counted; the median, the least and the most are shown." default:"3"`
 	JSON        bool  `help:"Print JSON."`
+}
+
+// benchReport is what JSON holds.
+type benchReport struct {
+	Checkpoint   string        `json:"checkpoint"`
+	Hardware     string        `json:"hardware"`
+	Threads      int           `json:"threads,omitempty"` // of a CPU
+	Level        int           `json:"optimization_level"`
+	GraphMode    string        `json:"graph_mode"`
+	BatchTokens  int           `json:"max_batch_tokens"`
+	Start        []stage       `json:"start"`
+	Measurements []measurement `json:"measurements"`
+}
+
+// stage is a part of the time from the start to the first tokens.
+type stage struct {
+	What    string  `json:"what"`
+	Seconds float64 `json:"seconds"`
 }
 
 // measurement is one row of the table.
 type measurement struct {
-	What                string  `json:"what"`
-	Sequences           int     `json:"sequences"`
-	Median, Least, Most float64 // tokens per second
-	Host                float64 `json:"host_us_per_step"` // of the engine, between reading a step's tokens and launching the next
+	What      string  `json:"what"`
+	Sequences int     `json:"sequences"`
+	Rate      spread  `json:"tokens_per_second"`
+	Time      spread  `json:"milliseconds"`                // of the prompt, or of a decode step
+	Host      float64 `json:"host_microseconds,omitempty"` // mean of the engine's own work between decode steps
+	Note      string  `json:"note,omitempty"`              // why it was not measured
 }
 
 // Run implements the command.
 func (c *benchCommand) Run() error {
-	m, err := c.load(context.Background(), slog.New(slog.DiscardHandler))
+	options := c.set(instance.EngineOptions{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	report := benchReport{Level: c.OptimizationLevel, GraphMode: string(options.Graphs)}
+	begin := time.Now()
+	lap := func(what string) {
+		now := time.Now()
+		report.Start = append(report.Start, stage{what, now.Sub(begin).Seconds()})
+		begin = now
+	}
+	p, err := c.prepare(context.Background())
 	if err != nil {
 		return err
 	}
-	e, err := m.Start(c.set(instance.EngineOptions{NoPrefixSharing: true}))
+	lap("open kernels and checkpoint")
+	m, err := p.Load(nil)
+	if err != nil {
+		return err
+	}
+	lap("load weights")
+	e, err := m.Start(options)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
+	lap("start the engine")
+	report.Checkpoint, report.Hardware, report.Threads = m.Checkpoint.String(), m.Target.Bundle.Hardware, m.Target.Threads()
+	report.BatchTokens = m.Sizes.MaxBatchTokens
+
+	context := min(c.Context, m.Sizes.MaxContext-2)
 	b := &bencher{engine: e, vocab: m.Layout.Vocab}
-	var rows []measurement
-	measure := func(what string, n, prompt, decode int, rate func(bench) float64) error {
-		row := measurement{What: what, Sequences: n}
-		var rates []float64
-		before := e.Stats()
-		for range max(c.Repeat, 1) {
-			r, err := b.run(n, prompt, decode)
-			if err != nil {
-				return err
-			}
-			rates = append(rates, rate(r))
-		}
-		after := e.Stats()
-		slices.Sort(rates)
-		row.Median, row.Least, row.Most = rates[len(rates)/2], rates[0], rates[len(rates)-1]
-		if steps := after.DecodeHostSteps - before.DecodeHostSteps; steps > 0 {
-			row.Host = float64(after.DecodeHostNanoseconds-before.DecodeHostNanoseconds) / float64(steps) / 1e3
-		}
-		rows = append(rows, row)
-		return nil
-	}
-	if _, err := b.run(1, 16, 8); err != nil { // warm
+	first, err := b.run(1, context, 2)
+	if err != nil {
 		return err
 	}
-	if err := measure(fmt.Sprintf("prompt %d", c.Prompt), 1, c.Prompt, 1, func(r bench) float64 { return float64(c.Prompt) / r.first.Seconds() }); err != nil {
-		return err
-	}
-	for _, n := range c.Concurrency {
-		what := fmt.Sprintf("decode %d after %d", c.Decode, c.Context)
-		err := measure(what, n, c.Context, c.Decode, func(r bench) float64 { return float64(n*(c.Decode-1)) / (r.last - r.first).Seconds() })
+	report.Start = append(report.Start, stage{fmt.Sprintf("first prompt, %d tokens", context), first[0][0].Seconds()},
+		stage{"second token", (first[0][1] - first[0][0]).Seconds()})
+
+	for _, tokens := range c.Prompt {
+		if tokens = min(tokens, m.Sizes.MaxContext-1); tokens < 1 {
+			continue
+		}
+		row, err := c.prompt(b, tokens)
 		if err != nil {
 			return err
 		}
+		report.Measurements = append(report.Measurements, row)
+	}
+	for _, n := range c.Concurrency {
+		row, err := c.decode(b, n, context, m.Sizes)
+		if err != nil {
+			return err
+		}
+		report.Measurements = append(report.Measurements, row)
 	}
 	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(rows)
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
 	}
-	fmt.Printf("%s on %s, %d threads\n", m.Checkpoint, m.Target.Bundle.Hardware, m.Target.Threads())
-	table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
-	table.Header("measured", "sequences", "tok/s", "least", "most", "host µs/step")
-	for _, r := range rows {
-		_ = table.Append(r.What, fmt.Sprint(r.Sequences), fmt.Sprintf("%.1f", r.Median), fmt.Sprintf("%.1f", r.Least), fmt.Sprintf("%.1f", r.Most), fmt.Sprintf("%.1f", r.Host))
+	return report.print(os.Stdout)
+}
+
+// prompt times one prompt at a time, of tokens that no prompt before had.
+func (c *benchCommand) prompt(b *bencher, tokens int) (measurement, error) {
+	row := measurement{What: fmt.Sprintf("prompt of %d", tokens), Sequences: 1}
+	var milliseconds, rates []float64
+	for i := range max(c.Repeat, 1) + 1 {
+		b.forget()
+		times, err := b.run(1, tokens, 1)
+		if err != nil {
+			return row, err
+		}
+		if i > 0 {
+			milliseconds = append(milliseconds, times[0][0].Seconds()*1e3)
+			rates = append(rates, float64(tokens)/times[0][0].Seconds())
+		}
+	}
+	row.Time, row.Rate = spreadOf(milliseconds), spreadOf(rates)
+	return row, nil
+}
+
+// decode times n sequences that all generate. Their prompts stay the same, so that all but the first run find them in the cache
+// and begin together.
+func (c *benchCommand) decode(b *bencher, n, context int, sizes instance.Sizes) (measurement, error) {
+	decode := min(c.Decode, sizes.MaxContext-context)
+	row := measurement{What: fmt.Sprintf("decode of %d after %d", decode, context), Sequences: n}
+	stats := b.engine.Stats()
+	if room := stats.BlocksTotal / ((context+decode)/sizes.BlockSize + 1); n > sizes.MaxSequences || n > room {
+		row.Note = fmt.Sprintf("at most %d fit (see --max-sequences, --max-context and --memory)", min(sizes.MaxSequences, room))
+		return row, nil
+	}
+	var milliseconds, rates []float64
+	var before engine.Stats
+	for i := range max(c.Repeat, 1) + 1 {
+		times, err := b.run(n, context, decode)
+		if err != nil {
+			return row, err
+		}
+		if i == 0 {
+			before = b.engine.Stats()
+			continue
+		}
+		rate := together(times)
+		if rate == 0 {
+			row.Note = "they never all generated at once (raise --decode)"
+			return row, nil
+		}
+		rates = append(rates, rate)
+		milliseconds = append(milliseconds, float64(n)*1e3/rate)
+	}
+	row.Time, row.Rate = spreadOf(milliseconds), spreadOf(rates)
+	after := b.engine.Stats()
+	if steps := after.DecodeHostSteps - before.DecodeHostSteps; steps > 0 {
+		row.Host = float64(after.DecodeHostNanoseconds-before.DecodeHostNanoseconds) / float64(steps) / 1e3
+	}
+	return row, nil
+}
+
+// print writes the report for people.
+func (r *benchReport) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s on %s", r.Checkpoint, r.Hardware)
+	if r.Threads > 0 {
+		fmt.Fprintf(w, ", %d threads", r.Threads)
+	}
+	fmt.Fprintf(w, ", -O%d, graphs %s, steps of up to %d rows\n", r.Level, r.GraphMode, r.BatchTokens)
+	total := 0.0
+	start := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
+	start.Header("from the start to the second token", "s")
+	for _, s := range r.Start {
+		total += s.Seconds
+		_ = start.Append(s.What, fmt.Sprintf("%.3f", s.Seconds))
+	}
+	_ = start.Append("in all", fmt.Sprintf("%.3f", total))
+	if err := start.Render(); err != nil {
+		return err
+	}
+	table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
+	table.Header("measured", "sequences", "tok/s", "least", "most", "ms", "least", "most", "host µs/step")
+	for _, m := range r.Measurements {
+		cells := []string{m.What, fmt.Sprint(m.Sequences)}
+		if m.Note != "" {
+			_ = table.Append(append(cells, m.Note, "", "", "", "", "", ""))
+			continue
+		}
+		for _, v := range []float64{m.Rate.Median, m.Rate.Least, m.Rate.Most} {
+			cells = append(cells, fmt.Sprintf("%.1f", v))
+		}
+		for _, v := range []float64{m.Time.Median, m.Time.Least, m.Time.Most} {
+			cells = append(cells, fmt.Sprintf("%.2f", v))
+		}
+		host := ""
+		if m.Host > 0 {
+			host = fmt.Sprintf("%.1f", m.Host)
+		}
+		_ = table.Append(append(cells, host))
 	}
 	return table.Render()
-}
-
-// bencher sends requests of random tokens.
-type bencher struct {
-	engine *engine.Engine
-	vocab  int32
-}
-
-// bench is when, from the start, every sequence had its first token and when the last one came.
-type bench struct{ first, last time.Duration }
-
-func (b *bencher) run(n, prompt, decode int) (bench, error) {
-	var result bench
-	var mu sync.Mutex
-	var failed error
-	var group sync.WaitGroup
-	start := time.Now()
-	for range n {
-		tokens := make([]int32, prompt)
-		for i := range tokens {
-			tokens[i] = rand.Int32N(b.vocab)
-		}
-		events, err := b.engine.Submit(context.Background(), engine.Request{Prompt: tokens, MaxTokens: decode, Sampling: sample.Greedy(), LogProbs: -1})
-		if err != nil {
-			return result, err
-		}
-		group.Go(func() {
-			var first, last time.Duration
-			var err error
-			for e := range events {
-				if err = e.Err; err != nil {
-					break
-				}
-				last = time.Since(start)
-				if first == 0 {
-					first = last
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			result.first, result.last = max(result.first, first), max(result.last, last)
-			if failed == nil {
-				failed = err
-			}
-		})
-	}
-	group.Wait()
-	return result, failed
 }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTogether(t *testing.T) {
+	every := func(start, step, n int) (out []time.Duration) {
+		for i := range n {
+			out = append(out, time.Duration(start+i*step)*time.Millisecond)
+		}
+		return out
+	}
+	cases := []struct {
+		name  string
+		times [][]time.Duration
+		want  float64
+	}{
+		{"one", [][]time.Duration{every(500, 10, 11)}, 100},
+		{"two that begin together", [][]time.Duration{every(5, 10, 11), every(5, 10, 11)}, 200},
+		{"a late one", [][]time.Duration{every(0, 10, 41), every(200, 10, 41)}, 200},
+		{"one ended before the other began", [][]time.Duration{every(0, 1, 5), every(100, 1, 5)}, 0},
+		{"single tokens", [][]time.Duration{every(7, 0, 1)}, 0},
+	}
+	for _, test := range cases {
+		if got := together(test.times); got != test.want {
+			t.Errorf("%s: got %v tokens per second, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	if got, want := spreadOf([]float64{3, 1, 2}), (spread{2, 1, 3}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestBenchReport(t *testing.T) {
+	r := benchReport{
+		Checkpoint: "tiny", Hardware: "abacus", Threads: 2, Level: 2, GraphMode: "auto", BatchTokens: 512,
+		Start: []stage{{"load weights", 1.25}, {"start the engine", 0.5}},
+		Measurements: []measurement{
+			{What: "decode of 64 after 1024", Sequences: 4, Rate: spread{400, 390, 410}, Time: spread{10, 9.75, 10.25}, Host: 12},
+			{What: "decode of 64 after 1024", Sequences: 64, Note: "at most 10 fit"},
+		},
+	}
+	var text strings.Builder
+	if err := r.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"tiny on abacus, 2 threads, -O2", "1.750", "400.0", "9.75", "at most 10 fit"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, text.String())
+		}
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `"tokens_per_second":{"median":400,"least":390,"most":410}`; !strings.Contains(string(data), want) {
+		t.Errorf("JSON lacks %s: %s", want, data)
+	}
+}
