@@ -23,13 +23,25 @@ type peer struct {
 	Warm float64 `json:"warm_us"`
 }
 
-// time is the one that compares with a result's.
-func (p peer) time(r optest.BenchResult) time.Duration {
-	us := p.Cold
-	if r.Cold.Median == 0 {
-		us = p.Warm
+// times are a result's and the peer's, both cold or, where that is not known of both, both warm; zeros where neither is.
+func (p peer) times(r optest.BenchResult) (ours, theirs time.Duration) {
+	if r.Cold.Median > 0 && p.Cold > 0 {
+		return r.Cold.Median, inMicroseconds(p.Cold)
 	}
-	return time.Duration(us * 1e3)
+	if r.Warm.Median > 0 && p.Warm > 0 {
+		return r.Warm.Median, inMicroseconds(p.Warm)
+	}
+	return 0, 0
+}
+
+func inMicroseconds(us float64) time.Duration { return time.Duration(us * 1e3) }
+
+// faster reports whether p is a better peer than q.
+func (p peer) faster(q peer) bool {
+	if p.Cold > 0 && q.Cold > 0 {
+		return p.Cold < q.Cold
+	}
+	return p.Warm < q.Warm
 }
 
 // peerFile is what tools/peers/cuda.py writes.
@@ -57,42 +69,32 @@ func readPeers(path string) (peers, error) {
 	list := make(peers, len(file.Rows))
 	for _, row := range file.Rows {
 		key := peerCase{row.Op, row.Case}
-		if best, ok := list[key]; !ok || row.Cold < best.Cold {
+		if best, ok := list[key]; !ok || row.faster(best) {
 			list[key] = row.peer
 		}
 	}
 	return list, nil
 }
 
-// ratio is how many times as long as ours the peer takes; 0 where one of both is unknown.
-func (p peers) ratio(r optest.BenchResult) float64 {
-	theirs := p[peerCase{r.Op, r.Case}].time(r)
-	if theirs <= 0 || r.Time() <= 0 {
-		return 0
-	}
-	return float64(theirs) / float64(r.Time())
-}
-
-// columns are a row's name of the peer, its times and their ratio to ours.
+// columns are the name of a result's peer, its times and how many times as long as ours it takes.
 func (p peers) columns(r optest.BenchResult) []string {
-	ratio := p.ratio(r)
-	if ratio == 0 {
+	x := p[peerCase{r.Op, r.Case}]
+	ours, theirs := x.times(r)
+	if ours == 0 {
 		return []string{"", "", "", ""}
 	}
-	x := p[peerCase{r.Op, r.Case}]
-	us := func(v float64) string { return microseconds(time.Duration(v * 1e3)) }
-	return []string{x.Name, us(x.Cold), us(x.Warm), fmt.Sprintf("%.2f", ratio)}
+	return []string{x.Name, microseconds(inMicroseconds(x.Cold)), microseconds(inMicroseconds(x.Warm)), fmt.Sprintf("%.2f", float64(theirs)/float64(ours))}
 }
 
-// slowerBy is how much longer than a peer a case may take without being listed.
+// slowerBy is how many times as long as a peer a case may take without being listed.
 const slowerBy = 1.1
 
 // slower lists the cases that a peer does faster.
 func (p peers) slower(w io.Writer, r optest.BenchReport) {
 	for _, b := range r.Results {
-		if ratio := p.ratio(b); ratio > 0 && ratio < 1/slowerBy {
-			x := p[peerCase{b.Op, b.Case}]
-			fmt.Fprintf(w, "slower than %s: %s %s: %s µs, theirs %s\n", x.Name, b.Op, b.Case, microseconds(b.Time()), microseconds(x.time(b)))
+		x := p[peerCase{b.Op, b.Case}]
+		if ours, theirs := x.times(b); float64(ours) > slowerBy*float64(theirs) {
+			fmt.Fprintf(w, "slower than %s: %s %s: %s µs, theirs %s\n", x.Name, b.Op, b.Case, microseconds(ours), microseconds(theirs))
 		}
 	}
 }

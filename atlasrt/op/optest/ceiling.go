@@ -16,12 +16,12 @@ import (
 const ceilingBytes = 256 << 20
 
 // ceiling measures how many bytes per second the device can read: the best of several goes, by threads of this process
-// where its memory is ours, else by the set's own kernels.
+// where its memory is ours, else by the set's own kernels, of which one that only writes may come closest.
 func (b *bencher) ceiling() (bytesPerSecond int64, method string, err error) {
 	if b.HostMemory {
 		return b.hostCeiling()
 	}
-	for _, c := range b.longReads() {
+	for _, c := range b.streams() {
 		var r BenchResult
 		if err := b.bench(c, &r); err != nil {
 			return 0, "", fmt.Errorf("%s %s: %w", c.Op, c.Name, err)
@@ -33,14 +33,15 @@ func (b *bencher) ceiling() (bytesPerSecond int64, method string, err error) {
 	return bytesPerSecond, method, nil
 }
 
-// longReads are what a set can do that is little else than reading: a copy, whose reads and writes count alike, and the
-// product of one row with the largest matrix.
-func (b *bencher) longReads() []*Case {
+// streams are what a set can do that is little else than moving bytes: a fill, a copy, whose reads and writes count
+// alike, and the product of one row with the largest matrix.
+func (b *bencher) streams() []*Case {
 	largest, bytes := shape{151936, 4096}, int64(ceilingBytes)
 	if b.Short {
 		largest, bytes = shape{512, 256}, 1<<20
 	}
-	list := []*Case{of(fmt.Sprintf("%d MiB", bytes>>20), op.Copy{Bytes: bytes})}
+	name := fmt.Sprintf("%d MiB", bytes>>20)
+	list := []*Case{of(name, op.Fill{Count: bytes / 4}), of(name, op.Copy{Bytes: bytes})}
 	for _, scheme := range schemes {
 		if b.has(scheme) {
 			name := fmt.Sprintf("%s %s rows 1", scheme, largest)
