@@ -1,97 +1,176 @@
-// Route on a GPU: route_rows picks, a warp per row, by repeated search for the largest; route_group sorts the picks by
-// expert, an expert per block. Logits that are no numbers lose; limits: at most 32·kPerLane experts.
+// Route on a GPU. A chunk is 64 rows, a block: its warps pick for a row each, by repeated search for the largest, and note in a
+// mask per expert which rows picked it. A row picks an expert once, so a pick's place among its expert's is the number of
+// bits below its row's. Up to 64 rows are one launch; more are two: route_pick leaves masks in scratch, u64 [chunks,Experts], and
+// route_place, the same grid, counts the picks of all chunks before its own. Logits that are no numbers lose.
+// Grid (⌈Rows/64⌉), kThreads threads; at most 32·kPerLane experts, and for route_place kThreads of them.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
-namespace atlas {
+namespace atlas::routing {
 
-// The best key and the lowest expert that has it, over the warp.
-struct expert_key {
-    float key;
-    int expert;
-};
-__device__ inline expert_key better(expert_key x, expert_key y) { return y.key > x.key || (y.key == x.key && y.expert < x.expert) ? y : x; }
+constexpr int kChunk = 64;
 
-}  // namespace atlas
+// A number's place in the order of numbers; above 0, which nothing is.
+__device__ inline uint32_t sortable(float x) {
+    const uint32_t u = __float_as_uint(x == x ? x : -INFINITY);
+    return u & 0x80000000u ? ~u : u | 0x80000000u;
+}
 
-// Block: kWarps rows.
-template <int kWarps, int kPerLane>
-__device__ void route_rows(const atlas_Route &a) {
-    constexpr int kNone = 1 << 30;
-    const int row = blockIdx.x * kWarps + atlas::warp(), lane = atlas::lane();
-    atlas::wait_for_previous();
-    if (row >= a.Rows) return;
+// Writes IDs and Weights of a row, and calls picked(expert) for each, in one lane.
+template <int kPerLane, typename Picked>
+__device__ void pick(const atlas_Route &a, int row, const Picked &picked) {
+    const int lane = atlas::lane();
+    const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID;
     const atlas_act *logits = a.Logits + size_t(row) * a.Experts;
-    float score[kPerLane], key[kPerLane], max = -INFINITY, sum = 0;
+    float score[kPerLane], max = -INFINITY, sum = 0;
+    uint32_t key[kPerLane];
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane;
         score[i] = e < a.Experts ? __bfloat162float(logits[e]) : -INFINITY;
-        key[i] = score[i];
+        key[i] = e < a.Experts ? sortable(score[i]) : 0;  // without a bias the order of scores is that of logits
         max = fmaxf(max, score[i]);
     }
-    max = atlas::warp_max(max);
+    max = warp_max(max);
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
-        score[i] = a.Routing == ATLAS_ROUTE_SIGMOID ? 1.0f / (1.0f + expf(-score[i])) : expf(score[i] - max);
+        score[i] = sigmoid ? 1.0f / (1.0f + expf(-score[i])) : expf(score[i] - max);
         if (i * 32 + lane < a.Experts) sum += score[i];
     }
-    sum = a.Routing == ATLAS_ROUTE_SIGMOID ? 1.0f : atlas::warp_sum(sum);
-    unsigned taken = 0;  // bit i: expert i·32+lane
-    static_assert(kPerLane <= 32, "a bit per expert");
+    sum = sigmoid ? 1.0f : warp_sum(sum);
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane;
         score[i] /= sum;
-        if (a.Bias && e < a.Experts) key[i] = score[i] + a.Bias[e];  // without a bias the order of scores is that of logits
-        if (!(key[i] == key[i])) key[i] = -INFINITY;
-        if (e >= a.Experts) taken |= 1u << i;
+        if (a.Bias && e < a.Experts) key[i] = sortable(score[i] + a.Bias[e]);
     }
-    float chosen = 0, first_weight = 0;
+    int32_t *ids = a.IDs + size_t(row) * a.TopK;
+    float *weights = a.Weights + size_t(row) * a.TopK;
+    float chosen = 0, kept = 0;  // kept: weight number lane
     for (int k = 0; k < a.TopK; k++) {
-        atlas::expert_key best = {-INFINITY, kNone};
+        uint32_t best = 0;
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++) best = key[i] > best ? key[i] : best;
+        best = __reduce_max_sync(kAllLanes, best);
+        unsigned expert = ~0u;
+#pragma unroll
+        for (int i = kPerLane - 1; i >= 0; i--)
+            if (key[i] == best) expert = i * 32 + lane;
+        expert = __reduce_min_sync(kAllLanes, expert);
         float weight = 0;
 #pragma unroll
         for (int i = 0; i < kPerLane; i++)
-            if (!(taken >> i & 1)) best = atlas::better(best, {key[i], i * 32 + lane});
-        for (int d = 16; d; d /= 2)
-            best = atlas::better(best, {__shfl_xor_sync(atlas::kAllLanes, best.key, d), __shfl_xor_sync(atlas::kAllLanes, best.expert, d)});
-#pragma unroll
-        for (int i = 0; i < kPerLane; i++)
-            if (i * 32 + lane == best.expert) weight = score[i], taken |= 1u << i;
-        weight = __shfl_sync(atlas::kAllLanes, weight, best.expert % 32);
+            if (i * 32 + lane == expert) weight = score[i], key[i] = 0;
+        weight = __shfl_sync(kAllLanes, weight, expert % 32);
         chosen += weight;
-        if (k % 32 == lane) first_weight = weight;
+        if (k % 32 == lane) kept = weight;
         if (lane == 0) {
-            a.IDs[size_t(row) * a.TopK + k] = best.expert;
-            if (a.TopK > 32) a.Weights[size_t(row) * a.TopK + k] = weight;
+            ids[k] = expert;
+            if (a.TopK > 32) weights[k] = weight;
+            picked(expert);
         }
     }
     const float factor = a.Normalise ? a.Scale / chosen : a.Scale;
     __syncwarp();
-    for (int k = lane; k < a.TopK; k += 32) {
-        float &weight = a.Weights[size_t(row) * a.TopK + k];
-        weight = (a.TopK > 32 ? weight : first_weight) * factor;
+    for (int k = lane; k < a.TopK; k += 32) weights[k] = (a.TopK > 32 ? weights[k] : kept) * factor;
+}
+
+// Which rows of a chunk picked an expert.
+struct rows_mask {
+    uint32_t half[2];
+    __device__ int count() const { return __popc(half[0]) + __popc(half[1]); }
+    __device__ int before(int row) const {
+        const uint32_t below = (1u << row % 32) - 1;
+        return row < 32 ? __popc(half[0] & below) : __popc(half[0]) + __popc(half[1] & below);
     }
+};
+
+// Picks for the chunk's rows.
+template <int kThreads, int kPerLane>
+__device__ void pick_chunk(const atlas_Route &a, rows_mask *masks) {
+    for (int e = threadIdx.x; e < a.Experts; e += kThreads) masks[e] = {};
+    __syncthreads();
+    const int first = blockIdx.x * kChunk, rows = min(kChunk, a.Rows - first);
+    for (int r = warp(); r < rows; r += kThreads / 32)
+        pick<kPerLane>(a, first + r, [&](int expert) { atomicOr(&masks[expert].half[r / 32], 1u << r % 32); });
+    __syncthreads();
+}
+
+// Writes the order of the chunk's picks. places[e]: where the first of the chunk's picks of expert e belongs.
+template <int kThreads>
+__device__ void place(const atlas_Route &a, const rows_mask *masks, const int *places) {
+    const int first = blockIdx.x * kChunk, picks = min(kChunk, a.Rows - first) * a.TopK;
+    for (int i = threadIdx.x; i < picks; i += kThreads) {
+        const int p = first * a.TopK + i, e = a.IDs[p];
+        a.Order[places[e] + masks[e].before(i / a.TopK)] = p;
+    }
+}
+
+}  // namespace atlas::routing
+
+// At most 64 rows.
+template <int kThreads, int kPerLane>
+__device__ void route_few(const atlas_Route &a) {
+    using namespace atlas::routing;
+    __shared__ rows_mask masks[32 * kPerLane];
+    __shared__ int places[32 * kPerLane];
+    atlas::release_next();
+    atlas::wait_for_previous();
+    pick_chunk<kThreads, kPerLane>(a, masks);
+    int start = 0;
+    for (int base = 0; base < a.Experts; base += kThreads) {
+        const int e = base + threadIdx.x;
+        const atlas::scan s = atlas::block_scan<kThreads>(e < a.Experts ? masks[e].count() : 0);
+        if (e < a.Experts) a.Starts[e] = places[e] = start + s.before;
+        start += s.total;
+    }
+    if (threadIdx.x == 0) a.Starts[a.Experts] = start;
+    __syncthreads();
+    place<kThreads>(a, masks, places);
+}
+
+template <int kThreads, int kPerLane>
+__device__ void route_pick(const atlas_Route &a, void *scratch) {
+    using namespace atlas::routing;
+    __shared__ rows_mask masks[32 * kPerLane];
+    atlas::wait_for_previous();
+    pick_chunk<kThreads, kPerLane>(a, masks);
+    rows_mask *out = static_cast<rows_mask *>(scratch) + size_t(blockIdx.x) * a.Experts;
+    for (int e = threadIdx.x; e < a.Experts; e += kThreads) out[e] = masks[e];
     atlas::release_next();
 }
 
-// Block: one expert, and one more for the end.
-template <int kThreads>
-__device__ void route_group(const atlas_Route &a) {
-    const int total = a.Rows * a.TopK, expert = blockIdx.x;
+template <int kThreads, int kPerLane>
+__device__ void route_place(const atlas_Route &a, const void *scratch) {
+    using namespace atlas::routing;
+    constexpr int kExperts = 32 * kPerLane, kParts = kThreads / kExperts;
+    static_assert(kThreads % kExperts == 0, "a thread per expert");
+    __shared__ rows_mask masks[kExperts];
+    __shared__ int before[kExperts], total[kExperts];
+    const int e = threadIdx.x % kExperts, part = threadIdx.x / kExperts, chunks = gridDim.x;
+    if (part == 0) before[e] = total[e] = 0;
+    __syncthreads();
     atlas::wait_for_previous();
-    int before = 0;
-    for (int p = threadIdx.x; p < total; p += kThreads) before += a.IDs[p] < expert;
-    int next = atlas::block_scan<kThreads>(before).total;
-    if (threadIdx.x == 0) a.Starts[expert] = next;
-    if (expert == a.Experts) return;
-    for (int base = 0; base < total; base += kThreads) {
-        const int p = base + threadIdx.x;
-        const bool mine = p < total && a.IDs[p] == expert;
-        const atlas::scan s = atlas::block_scan<kThreads>(mine);
-        if (mine) a.Order[next + s.before] = p;
-        next += s.total;
+    const rows_mask *all = static_cast<const rows_mask *>(scratch);
+    int mine = 0, sum = 0;
+    if (e < a.Experts)
+        for (int c = part; c < chunks; c += kParts) {
+            const rows_mask m = all[size_t(c) * a.Experts + e];
+            const int n = m.count();
+            sum += n;
+            if (c < blockIdx.x) mine += n;
+            if (c == blockIdx.x) masks[e] = m;
+        }
+    atomicAdd(&before[e], mine), atomicAdd(&total[e], sum);
+    __syncthreads();
+    const int picks = part == 0 ? total[e] : 0;
+    const atlas::scan s = atlas::block_scan<kThreads>(picks);
+    if (part == 0 && e < a.Experts) {
+        before[e] += s.before;
+        if (blockIdx.x == 0) a.Starts[e] = s.before;
     }
+    if (blockIdx.x == 0 && threadIdx.x == 0) a.Starts[a.Experts] = s.total;
+    __syncthreads();
+    place<kThreads>(a, masks, before);
     atlas::release_next();
 }
