@@ -19,7 +19,7 @@ type inspectCommand struct {
 
 // Run implements the command.
 func (c *inspectCommand) Run() error {
-	target, err := c.hardwareFlags.open()
+	target, err := c.hardwareFlags.open(c.name())
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,9 @@ type hardwareFlags struct {
 	Exact    bool   `help:"A row's bits never depend on its batch, and on a CPU activations stay in f32: slower, for comparing."`
 }
 
-func (f hardwareFlags) open() (*instance.Target, error) {
-	return instance.Hardware{Bundles: bundles(), Name: f.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact}.Open()
+// open loads kernels, those for the model of a name where there are any.
+func (f hardwareFlags) open(model string) (*instance.Target, error) {
+	return instance.Hardware{Bundles: bundles(), Name: f.Hardware, Model: model, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact}.Open()
 }
 
 // modelFlags choose a checkpoint.
@@ -42,6 +43,14 @@ type modelFlags struct {
 
 // smollm2 is where tools/testdata/smollm2.py puts the default model, below the cache folder.
 const smollm2 = "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+// name is what the checkpoint is called; "" where it is made up.
+func (f modelFlags) name() string {
+	if f.LoadDummy != "" {
+		return ""
+	}
+	return f.Model
+}
 
 // path resolves the model to a file or folder, fetching it if need be.
 func (f modelFlags) path(ctx context.Context) (string, error) {
@@ -159,7 +168,7 @@ func (f loadFlags) prepare(ctx context.Context) (*instance.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	target, err := f.hardwareFlags.open()
+	target, err := f.hardwareFlags.open(f.name())
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 	case visited > 0:
 		return nil
 	case f.Hardware != "":
-		_, err := f.open() // which says what there is
+		_, err := f.open("") // which says what there is
 		return err
 	}
 	return fmt.Errorf("this machine can run none of the kernels that this program has (see atlasrt doctor)")

@@ -3,6 +3,9 @@ package bundle
 
 import (
 	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -29,4 +32,20 @@ type Bundle struct {
 	Files       fs.FS    // holds blob/image.zst, once built
 	// New makes the set. has tells whether a feature or option ("exact") is on.
 	New func(kernels []op.Kernel, has func(feature string) bool) Set
+	// Models make the sets of models that have kernels of their own, by the names of their folders of manifests.
+	Models map[string]func(kernels []op.Kernel, has func(feature string) bool) Set
+}
+
+// Model is the one of b.Models for a checkpoint of a name, such as "Qwen/Qwen3-8B-FP8" for qwen3-8b; "" where there is
+// none. Any set computes any model: another than the best costs time only, so a name is enough to go by.
+func (b *Bundle) Model(checkpoint string) string {
+	name := strings.ReplaceAll(strings.ToLower(path.Base(filepath.ToSlash(checkpoint))), "_", "-")
+	best := ""
+	for model := range b.Models {
+		rest, ok := strings.CutPrefix(name, model)
+		if ok && len(model) > len(best) && (rest == "" || rest[0] == '-' || rest[0] == '.') {
+			best = model
+		}
+	}
+	return best
 }

@@ -19,9 +19,10 @@ const imageLimit = 512 << 20
 // imageName is where Bundle.Files holds the compiled kernels.
 const imageName = "blob/image.zst"
 
-// Load puts b's kernels on d. present lists the processor's features and the options that are on; override, where it
-// is not nil, holds <hardware>/image.zst and takes the place of what the program carries.
-func Load(b *Bundle, d device.Device, present []string, override fs.FS) (Set, error) {
+// Load puts b's kernels on d, for the model that a checkpoint's name tells, or any for "". present lists the processor's
+// features and the options that are on; override, where it is not nil, holds <hardware>/image.zst and takes the place of
+// what the program carries.
+func Load(b *Bundle, d device.Device, checkpoint string, present []string, override fs.FS) (Set, error) {
 	has := make(map[string]bool, len(present))
 	for _, f := range present {
 		has[f] = true
@@ -43,7 +44,11 @@ func Load(b *Bundle, d device.Device, present []string, override fs.FS) (Set, er
 			return nil, fmt.Errorf("%s: %w", b.Hardware, err)
 		}
 	}
-	return b.New(kernels, func(f string) bool { return has[f] }), nil
+	set := b.New
+	if model := b.Model(checkpoint); model != "" {
+		set = b.Models[model]
+	}
+	return set(kernels, func(f string) bool { return has[f] }), nil
 }
 
 // Built tells whether the program carries compiled kernels.

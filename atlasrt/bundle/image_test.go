@@ -87,13 +87,47 @@ func TestLoadChecksWhatItIsGiven(t *testing.T) {
 				folder, b.Files = files, fstest.MapFS{}
 			}
 			var d loader
-			_, err := Load(b, &d, []string{"avx2", "exact"}, folder)
+			_, err := Load(b, &d, "", []string{"avx2", "exact"}, folder)
 			switch {
 			case c.want == "" && (err != nil || string(d.image) != "code" || len(got) != 2 || got[1] != 2 || !exact):
 				t.Errorf("%s: err %v, image %q, kernels %v, exact %v", c.name, err, d.image, got, exact)
 			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%s: got error %v, want one with %q", c.name, err, c.want)
 			}
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	made := ""
+	set := func(name string) func([]op.Kernel, func(string) bool) Set {
+		return func([]op.Kernel, func(string) bool) Set {
+			made = name
+			return nil
+		}
+	}
+	b := &Bundle{Hardware: "cpu-test", Contract: "c0ffee", New: set(""), Models: map[string]func([]op.Kernel, func(string) bool) Set{},
+		Files: fstest.MapFS{"blob/image.zst": {Data: image(t, "atlas image 1 cpu-test c0ffee 5eed\n", "code")}}}
+	for _, name := range []string{"qwen3-8b", "qwen3-8", "smollm2-1.7b", "smollm2"} {
+		b.Models[name] = set(name)
+	}
+	cases := []struct{ checkpoint, want string }{
+		{"", ""},
+		{"Qwen/Qwen3-8B", "qwen3-8b"},
+		{"Qwen/Qwen3-8B-FP8", "qwen3-8b"},
+		{"/models/Qwen3_8B/", "qwen3-8b"},
+		{"qwen3-8b.gguf", "qwen3-8b"},
+		{"Qwen/Qwen3-80B", ""},
+		{"Qwen/Qwen3", ""},
+		{"smollm2", "smollm2"},
+		{"SmolLM2-1.7B-Instruct.Q4_1.gguf", "smollm2-1.7b"},
+		{"SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2"},
+		{"my-qwen3-8b", ""},
+	}
+	for _, c := range cases {
+		made = "nothing"
+		if _, err := Load(b, &loader{}, c.checkpoint, nil, nil); err != nil || made != c.want || b.Model(c.checkpoint) != c.want {
+			t.Errorf("%q: got set %q and model %q, error %v, want %q", c.checkpoint, made, b.Model(c.checkpoint), err, c.want)
 		}
 	}
 }

@@ -264,12 +264,16 @@ type bundleData struct {
 	*setData
 	Device, Arch, Activations, Contract string
 	Needs, Features                     []string
+	Models                              []*setData // of models with kernels of their own
 }
 
 func newBundleData(d *setData, p *Package) bundleData {
 	h := p.Hardware
 	b := bundleData{setData: d, Device: h.Device, Arch: h.Arch, Activations: "op." + strings.ToUpper(h.Activations),
 		Contract: p.Contract, Needs: h.Needs}
+	for _, s := range h.Sets[1:] {
+		b.Models = append(b.Models, d.model(s))
+	}
 	for _, s := range d.Switches {
 		b.Features = append(b.Features, s.CPU...)
 	}

@@ -21,6 +21,7 @@ type Hardware struct {
 	Kernels string           // a folder with <hardware>/image.zst that takes the place of the linked images
 	Threads int              // of a CPU; 0: one for each processor
 	GPU     int              // which one, where there are several
+	Model   string           // name of the checkpoint, for kernels made for it; empty: none of those
 	Exact   bool             // activations stay in f32 everywhere
 }
 
@@ -48,7 +49,7 @@ func (h Hardware) Open() (*Target, error) {
 	if h.Exact {
 		present = append(present, "exact")
 	}
-	set, err := bundle.Load(b, d, present, override)
+	set, err := bundle.Load(b, d, h.Model, present, override)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

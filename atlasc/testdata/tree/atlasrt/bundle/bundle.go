@@ -25,4 +25,5 @@ type Bundle struct {
 	Sources     string
 	Files       fs.FS
 	New         func(kernels []op.Kernel, has func(feature string) bool) Set
+	Models      map[string]func(kernels []op.Kernel, has func(feature string) bool) Set
 }
