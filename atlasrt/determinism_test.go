@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -83,85 +84,119 @@ func ahead(c *engine.Config) {
 func TestAnswersDoNotDependOnCircumstances(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
 	conversations, _ := smollm2Golden(t)
-	const tokens = 24
+	var prompts [][]int32
+	for _, c := range conversations {
+		prompts = append(prompts, c.Prompt)
+	}
 	for _, exact := range []bool{false, true} {
 		eachHardware(t, exact, func(t *testing.T, target *instance.Target) {
-			m := place(t, target, path, exact)
-			start := func(change func(*engine.Config)) *engine.Engine {
-				c := engine.Config{
-					Device: target.Device, Set: target.Set, Model: m.Model, ScratchBytes: m.Scratch, KVType: m.Sizes.KVType, BlockSize: 16,
-					Blocks: 256, MaxBatchTokens: m.Sizes.MaxBatchTokens, MaxSequences: m.Sizes.MaxSequences, MaxContext: m.Sizes.MaxContext,
-				}
-				change(&c)
-				e, err := engine.New(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return e
-			}
-			var want []answer
-			alone := start(func(c *engine.Config) { c.Graphs, c.NoPrefixSharing, c.NoOverlap = engine.GraphsNone, true, true })
-			for _, c := range conversations {
-				want = append(want, <-ask(t, alone, c.Prompt, tokens, 5))
-			}
-			if err := alone.Close(); err != nil {
+			compareCircumstances(t, target, path, exact, prompts)
+		})
+	}
+}
+
+// The same of small models, in bf16, which all hardware has kernels for.
+func TestSmallModelsDoNotDependOnCircumstances(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 8))
+	var prompts [][]int32
+	for range 4 {
+		prompt := make([]int32, 40+r.IntN(40))
+		for i := range prompt {
+			prompt[i] = r.Int32N(256)
+		}
+		prompts = append(prompts, prompt)
+	}
+	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+		t.Run(name, func(t *testing.T) {
+			folder := testdata.Shared(t, "golden/"+name)
+			eachHardware(t, false, func(t *testing.T, target *instance.Target) {
+				compareCircumstances(t, target, folder, false, prompts)
+			})
+		})
+	}
+}
+
+// compareCircumstances asks for answers to prompts alone, and then among others under everything that an engine may do.
+func compareCircumstances(t *testing.T, target *instance.Target, path string, exact bool, prompts [][]int32) {
+	t.Helper()
+	if exact {
+		needsF32(t, target)
+	}
+	const tokens = 24
+	m := place(t, target, path, exact)
+	start := func(change func(*engine.Config)) *engine.Engine {
+		c := engine.Config{
+			Device: target.Device, Set: target.Set, Model: m.Model, ScratchBytes: m.Scratch, KVType: m.Sizes.KVType, BlockSize: 16,
+			Blocks: 256, MaxBatchTokens: m.Sizes.MaxBatchTokens, MaxSequences: m.Sizes.MaxSequences, MaxContext: m.Sizes.MaxContext,
+		}
+		change(&c)
+		e, err := engine.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	var want []answer
+	alone := start(func(c *engine.Config) { c.Graphs, c.NoPrefixSharing, c.NoOverlap = engine.GraphsNone, true, true })
+	for _, p := range prompts {
+		want = append(want, <-ask(t, alone, p, tokens, 5))
+	}
+	if err := alone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name   string
+		change func(*engine.Config)
+		cancel bool // a neighbour is cancelled
+		check  func(engine.Stats) bool
+	}{
+		{"batch of 8", func(*engine.Config) {}, false, func(s engine.Stats) bool { return s.PrefixHits > 0 }},
+		{"chunks of 3", func(c *engine.Config) { c.ChunkTokens = 3 }, false, nil},
+		{"preempted", func(c *engine.Config) { c.Blocks, c.NoPrefixSharing = 33, true }, false, func(s engine.Stats) bool { return s.Preemptions > 0 }},
+		{"all recorded", func(c *engine.Config) { c.Graphs, c.ChunkTokens = engine.GraphsFull, 16 }, false, func(s engine.Stats) bool { return s.ReplayedFull > 0 && s.GraphFallbacks == 0 }},
+		{"recorded in pieces", func(c *engine.Config) { c.Graphs = engine.GraphsPiecewise }, false, func(s engine.Stats) bool { return s.ReplayedPiecewise > 0 && s.GraphFallbacks == 0 }},
+		{"recorded at the start", func(c *engine.Config) { c.CaptureAtStart, c.GraphSizes = true, []int{1, 4, 8} }, false, func(s engine.Stats) bool { return s.ReplayedFull > 0 && s.GraphFallbacks == 0 }},
+		{"ahead", func(c *engine.Config) { ahead(c); c.Graphs, c.ChunkTokens = engine.GraphsFullAndPiecewise, 9 }, false, func(s engine.Stats) bool { return s.ReplayedFull > 0 }},
+		{"ahead and preempted", func(c *engine.Config) { ahead(c); c.Blocks, c.NoPrefixSharing, c.Graphs = 33, true, engine.GraphsNone }, false, func(s engine.Stats) bool { return s.Preemptions > 0 }},
+		{"ahead, cancelled neighbour", ahead, true, func(s engine.Stats) bool { return s.Cancelled > 0 }},
+		{"cancelled neighbour", func(*engine.Config) {}, true, func(s engine.Stats) bool { return s.Cancelled > 0 }},
+	}
+	for _, c := range cases {
+		e := start(c.change)
+		if c.cancel {
+			ctx, cancel := context.WithCancel(context.Background())
+			events, err := e.Submit(ctx, engine.Request{Prompt: prompts[0], MaxTokens: 200, Sampling: sample.Greedy(), LogProbs: -1})
+			if err != nil {
 				t.Fatal(err)
 			}
-			cases := []struct {
-				name   string
-				change func(*engine.Config)
-				cancel bool // a neighbour is cancelled
-				check  func(engine.Stats) bool
-			}{
-				{"batch of 8", func(*engine.Config) {}, false, func(s engine.Stats) bool { return s.PrefixHits > 0 }},
-				{"chunks of 3", func(c *engine.Config) { c.ChunkTokens = 3 }, false, nil},
-				{"preempted", func(c *engine.Config) { c.Blocks, c.NoPrefixSharing = 33, true }, false, func(s engine.Stats) bool { return s.Preemptions > 0 }},
-				{"all recorded", func(c *engine.Config) { c.Graphs, c.ChunkTokens = engine.GraphsFull, 16 }, false, func(s engine.Stats) bool { return s.ReplayedFull > 0 && s.GraphFallbacks == 0 }},
-				{"recorded in pieces", func(c *engine.Config) { c.Graphs = engine.GraphsPiecewise }, false, func(s engine.Stats) bool { return s.ReplayedPiecewise > 0 && s.GraphFallbacks == 0 }},
-				{"recorded at the start", func(c *engine.Config) { c.CaptureAtStart, c.GraphSizes = true, []int{1, 4, 8} }, false, func(s engine.Stats) bool { return s.ReplayedFull > 0 && s.GraphFallbacks == 0 }},
-				{"ahead", func(c *engine.Config) { ahead(c); c.Graphs, c.ChunkTokens = engine.GraphsFullAndPiecewise, 9 }, false, func(s engine.Stats) bool { return s.ReplayedFull > 0 }},
-				{"ahead and preempted", func(c *engine.Config) { ahead(c); c.Blocks, c.NoPrefixSharing, c.Graphs = 33, true, engine.GraphsNone }, false, func(s engine.Stats) bool { return s.Preemptions > 0 }},
-				{"ahead, cancelled neighbour", ahead, true, func(s engine.Stats) bool { return s.Cancelled > 0 }},
-				{"cancelled neighbour", func(*engine.Config) {}, true, func(s engine.Stats) bool { return s.Cancelled > 0 }},
+			go func() {
+				for range 5 {
+					<-events
+				}
+				cancel()
+			}()
+		}
+		top := 5
+		if strings.HasPrefix(c.name, "ahead") { // no step is queued behind one whose logits are read
+			top = -1
+		}
+		var answers []<-chan answer
+		for i := range 8 {
+			answers = append(answers, ask(t, e, prompts[i%len(prompts)], tokens, top))
+		}
+		for i, a := range answers {
+			got, want := <-a, want[i%len(prompts)]
+			if !slices.Equal(got.tokens, want.tokens) {
+				t.Errorf("%s, request %d:\n got %v\nwant %v", c.name, i, got.tokens, want.tokens)
+			} else if top >= 0 && !slices.Equal(got.bits, want.bits) {
+				t.Errorf("%s, request %d: the tokens agree, the bits of their log-probabilities do not", c.name, i)
 			}
-			for _, c := range cases {
-				e := start(c.change)
-				if c.cancel {
-					ctx, cancel := context.WithCancel(context.Background())
-					events, err := e.Submit(ctx, engine.Request{Prompt: conversations[0].Prompt, MaxTokens: 200, Sampling: sample.Greedy(), LogProbs: -1})
-					if err != nil {
-						t.Fatal(err)
-					}
-					go func() {
-						for range 5 {
-							<-events
-						}
-						cancel()
-					}()
-				}
-				top := 5
-				if strings.HasPrefix(c.name, "ahead") { // no step is queued behind one whose logits are read
-					top = -1
-				}
-				var answers []<-chan answer
-				for i := range 8 {
-					answers = append(answers, ask(t, e, conversations[i%len(conversations)].Prompt, tokens, top))
-				}
-				for i, a := range answers {
-					got, want := <-a, want[i%len(conversations)]
-					if !slices.Equal(got.tokens, want.tokens) {
-						t.Errorf("%s, request %d:\n got %v\nwant %v", c.name, i, got.tokens, want.tokens)
-					} else if top >= 0 && !slices.Equal(got.bits, want.bits) {
-						t.Errorf("%s, request %d: the tokens agree, the bits of their log-probabilities do not", c.name, i)
-					}
-				}
-				if stats := e.Stats(); c.check != nil && !c.check(stats) {
-					t.Errorf("%s did not happen: %+v", c.name, stats)
-				}
-				if err := e.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
+		}
+		if stats := e.Stats(); c.check != nil && !c.check(stats) {
+			t.Errorf("%s did not happen: %+v", c.name, stats)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
