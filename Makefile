@@ -24,13 +24,14 @@ cuda-all: bin/atlasc cuda-toolchain ## compile the kernels of every GPU, then th
 	bin/atlasc build
 	$(RUNTIME)
 
-cuda-toolchain: $(CUDA)/.installed ## nvcc 13.0 from Python packages, where neither CUDA_HOME nor PATH has one
-
-$(CUDA)/.installed:
-	@command -v nvcc >/dev/null || test -n "$$CUDA_HOME" || { command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }; \
+cuda-toolchain: ## nvcc 13.0 from Python packages, where neither CUDA_HOME nor PATH has one
+	@test -x $(CUDA)/nvidia/cu13/bin/nvcc || test -x "$$CUDA_HOME/bin/nvcc" || command -v nvcc >/dev/null || { \
+	command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }; \
 	python3 -m pip install --quiet --disable-pip-version-check --target $(CUDA) --upgrade nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
 	nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; }
-	@mkdir -p $(CUDA) && touch $@
+
+smoke: bin/atlasc cuda-toolchain ## compile one kernel of each body for hardware that has no image
+	bin/atlasc build --smoke
 
 gpu-tests: cuda ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
 	go test -c $(TAGS) -trimpath -ldflags '-s -w' -o bin/gpu/golden.test ./atlasrt
@@ -46,7 +47,7 @@ FORCE:
 check: bin/atlasc ## generated code is current
 	bin/atlasc check
 
-test: build testdata check
+test: build cuda smoke testdata check
 	go test $(TAGS) -timeout 20m ./...
 	bin/atlasc test
 	tools/conformance.sh $(SOAK)
