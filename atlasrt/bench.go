@@ -20,6 +20,7 @@ import (
 type benchCommand struct {
 	loadFlags
 	engineFlags
+	profileFlags
 	Prompt      []int `help:"Tokens of prompts that are timed; as many as the context holds, if that is less. 0: none." default:"8192"`
 	Context     int   `help:"Tokens that each sequence has before decode is timed." default:"1024"`
 	Decode      int   `help:"Tokens that each sequence generates while decode is timed." default:"64"`
@@ -58,6 +59,9 @@ type measurement struct {
 
 // Run implements the command.
 func (c *benchCommand) Run() error {
+	if c.Profile {
+		return c.profile()
+	}
 	options := c.set(instance.EngineOptions{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	report := benchReport{Level: c.OptimizationLevel, GraphMode: string(options.Graphs)}
 	begin := time.Now()

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/hub"
@@ -26,7 +27,12 @@ type hardwareFlags struct {
 
 // open loads kernels, those for the model of a name where there are any.
 func (f hardwareFlags) open(model string) (*instance.Target, error) {
-	return instance.Hardware{Bundles: bundles(), Name: f.Hardware, Model: model, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact}.Open()
+	return f.openOne(bundles(), model)
+}
+
+// openOne is open for some bundles.
+func (f hardwareFlags) openOne(of []*bundle.Bundle, model string) (*instance.Target, error) {
+	return instance.Hardware{Bundles: of, Name: f.Hardware, Model: model, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact}.Open()
 }
 
 // modelFlags choose a checkpoint.
@@ -164,11 +170,16 @@ type loadFlags struct {
 
 // prepare opens target and checkpoint and measures the model.
 func (f loadFlags) prepare(ctx context.Context) (*instance.Prepared, error) {
-	sizes, err := f.sizes(f.Exact)
+	target, err := f.hardwareFlags.open(f.name())
 	if err != nil {
 		return nil, err
 	}
-	target, err := f.hardwareFlags.open(f.name())
+	return f.prepareOn(ctx, target)
+}
+
+// prepareOn is prepare for a target that is open.
+func (f loadFlags) prepareOn(ctx context.Context, target *instance.Target) (*instance.Prepared, error) {
+	sizes, err := f.sizes(f.Exact)
 	if err != nil {
 		return nil, err
 	}

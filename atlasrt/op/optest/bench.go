@@ -85,12 +85,9 @@ func Bench(t Target, o Options) (BenchReport, error) {
 		return report, err
 	}
 	defer j.close()
-	b := &bencher{judge: j, clock: queueing{j.target.stream}, tiles: map[op.DType][]byte{}}
-	list := benchCases(o)
-	if g, ok := t.Device.(device.Grapher); ok && !t.HostMemory {
-		b.clock, b.replays = replaying{g, j.target.stream}, true
+	b, list := newBencher(j), benchCases(o)
+	if report.Replayed = b.replays; b.replays {
 		list = servingCases(o, b.has)
-		report.Replayed = true
 	}
 	before, method, err := b.ceiling()
 	if err != nil {
@@ -121,6 +118,15 @@ type bencher struct {
 	clock   stopwatch
 	replays bool                // clock replays recorded launches
 	tiles   map[op.DType][]byte // random contents, by type
+}
+
+// newBencher replays on devices that record steps, but not on a CPU: others use it, too, and a median needs many samples.
+func newBencher(j *judge) *bencher {
+	b := &bencher{judge: j, clock: queueing{j.target.stream}, tiles: map[op.DType][]byte{}}
+	if g, ok := j.Device.(device.Grapher); ok && !j.HostMemory {
+		b.clock, b.replays = replaying{g, j.target.stream}, true
+	}
+	return b
 }
 
 // has reports whether the set has kernels for a scheme.

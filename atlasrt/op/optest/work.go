@@ -1,8 +1,6 @@
 package optest
 
 import (
-	"slices"
-
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -67,7 +65,11 @@ func (c *Case) attended(window int64) (pairs, tokens int64) {
 
 // used is how many experts have a pick.
 func (c *Case) used() int64 {
-	ids := slices.Clone(c.ids)
-	slices.Sort(ids)
-	return int64(len(slices.Compact(ids)))
+	n, starts := int64(0), get[int32](c.values["Starts"])
+	for e := range max(len(starts), 1) - 1 {
+		if starts[e+1] > starts[e] {
+			n++
+		}
+	}
+	return n
 }

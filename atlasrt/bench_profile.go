@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/op/optest"
+)
+
+// profileFlags turn a benchmark into a profile.
+type profileFlags struct {
+	Profile bool `help:"Instead of rates, show where the time of a decode step goes: every kind of call alone, replayed over all layers' buffers."`
+}
+
+// profileReport is what JSON holds.
+type profileReport struct {
+	Checkpoint string           `json:"checkpoint"`
+	Hardware   string           `json:"hardware"`
+	Context    int              `json:"context"`
+	Ceiling    int64            `json:"bytes_per_second"` // that memory gives, measured in the same run
+	Method     string           `json:"measured_by"`
+	Steps      []optest.Profile `json:"steps"`
+}
+
+// profile measures a decode step for each number of sequences.
+func (c *benchCommand) profile() error {
+	profiler := optest.NewProfiler()
+	var watched []*bundle.Bundle
+	for _, b := range bundles() {
+		watched = append(watched, profiler.Watch(b))
+	}
+	target, err := c.openOne(watched, c.name())
+	if err != nil {
+		return err
+	}
+	report := profileReport{Hardware: target.Bundle.Hardware}
+	report.Ceiling, report.Method, err = optest.Ceiling(optest.Target{
+		Name: report.Hardware, Device: target.Device, Set: target.Set, Act: target.Bundle.Activations, HostMemory: target.Bundle.Device == "cpu"})
+	if err != nil {
+		return fmt.Errorf("measuring how fast memory is: %w", err)
+	}
+	p, err := c.prepareOn(context.Background(), target)
+	if err != nil {
+		return err
+	}
+	m, err := p.Load(nil)
+	if err != nil {
+		return err
+	}
+	c.OptimizationLevel, c.GraphMode = 0, "none" // every call of every step comes by
+	e, err := m.Start(c.set(instance.EngineOptions{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	report.Checkpoint, report.Context = m.Checkpoint.String(), min(c.Context, m.Sizes.MaxContext-2)
+	b := &bencher{engine: e, vocab: m.Layout.Vocab}
+	for _, n := range c.Concurrency {
+		// The first run leaves the prompts in the cache, so that all sequences of the second decode together.
+		decode := min(8, m.Sizes.MaxContext-report.Context)
+		if _, err := b.run(n, report.Context, decode); err != nil {
+			return err
+		}
+		profiler.Expect(m.Target.Device, n)
+		if _, err := b.run(n, report.Context, decode); err != nil {
+			return err
+		}
+		step, err := profiler.Result()
+		if err != nil {
+			return err
+		}
+		report.Steps = append(report.Steps, step)
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	return report.print(os.Stdout)
+}
+
+// print writes the report for people.
+func (r *profileReport) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s on %s, where memory gives up to %.0f GB/s (%s)\n", r.Checkpoint, r.Hardware, float64(r.Ceiling)/1e9, r.Method)
+	for _, step := range r.Steps {
+		sum, calls := 0.0, 0
+		for _, row := range step.Rows {
+			sum, calls = sum+row.Total().Seconds(), calls+row.Calls
+		}
+		fmt.Fprintf(w, "\n%d sequences after %d tokens: a step takes %s µs; %d calls, each alone, take %.1f µs\n",
+			step.Sequences, r.Context, microseconds(step.Step.Median), calls, sum*1e6)
+		table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
+		table.Header("op", "sizes", "kernels", "calls", "µs each", "µs", "% of calls", "GB/s", "% of memory")
+		for _, row := range step.Rows {
+			_ = table.Append(row.Op, row.Case, strings.Join(row.Kernels, ", "), fmt.Sprint(row.Calls), microseconds(row.Time.Median), microseconds(row.Total()),
+				fmt.Sprintf("%.1f", 100*row.Total().Seconds()/sum), fmt.Sprintf("%.0f", row.BytesPerSecond()/1e9),
+				fmt.Sprintf("%.0f", 100*row.BytesPerSecond()/float64(max(r.Ceiling, 1))))
+		}
+		if err := table.Render(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package optest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Profile is where the time of one decode step goes.
+type Profile struct {
+	Sequences int
+	Step      Timing // of the whole step, replayed
+	Rows      []ProfileRow
+}
+
+// ProfileRow is all calls of an op in a step that have the same sizes, one layer's weights after the other's.
+type ProfileRow struct {
+	Op      string
+	Case    string   // sizes
+	Kernels []string // what a call launches
+	Calls   int      // in a step
+	Time    Timing   // of one call
+	Bytes   int64    // that one call must read and write at least
+	Flops   int64
+}
+
+// Total is what the calls of a step take.
+func (r ProfileRow) Total() time.Duration { return time.Duration(r.Calls) * r.Time.Median }
+
+// BytesPerSecond is by the median time.
+func (r ProfileRow) BytesPerSecond() float64 { return perSecond(r.Bytes, r.Time.Median) }
+
+// Profiler is a kernel set that passes calls on, notes those of a decode step and measures them in its place.
+//
+// Calls are measured where they are queued, on the stream of whoever runs the model: then every address holds what it
+// should. It takes a device that records steps, and an engine that queues each step anew.
+type Profiler struct {
+	bundle.Set
+	act   op.DType
+	names map[op.Kernel]string
+
+	mu     sync.Mutex
+	device device.Device
+	rows   int32 // of the step that is wanted; zero: none
+	calls  []noted
+	result Profile
+	err    error
+}
+
+// noted is a call of the step that is being queued.
+type noted struct {
+	args    any
+	kernels []op.Kernel
+}
+
+// NewProfiler makes one that nothing is asked of yet.
+func NewProfiler() *Profiler { return &Profiler{names: map[op.Kernel]string{}} }
+
+// Watch gives a bundle whose set is p. One bundle of those watched can be loaded.
+func (p *Profiler) Watch(b *bundle.Bundle) *bundle.Bundle {
+	watched := *b
+	watched.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
+		for i, k := range kernels {
+			p.names[k] = b.Kernels[i]
+		}
+		p.Set, p.act = b.New(kernels, has), b.Activations
+		return p
+	}
+	return &watched
+}
+
+// Expect says that the next decode step of so many sequences is to be measured.
+func (p *Profiler) Expect(d device.Device, sequences int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.device, p.rows, p.calls = d, int32(sequences), nil
+	p.result, p.err = Profile{}, fmt.Errorf("no step decoded %d sequences (are there as many, and enough tokens?)", sequences)
+}
+
+// Result is what became of the step that was expected, the ops that take longest first.
+func (p *Profiler) Result() (Profile, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.result, p.err
+}
+
+// watch passes a call on, and notes it.
+func watch[T call](p *Profiler, q op.Stream, x T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rows == 0 {
+		invoke(p.Set, q, x)
+		return
+	}
+	l := &listener{Stream: q}
+	invoke(p.Set, l, x)
+	p.calls = append(p.calls, noted{x, l.kernels})
+}
+
+// listener notes what is launched.
+type listener struct {
+	op.Stream
+	kernels []op.Kernel
+}
+
+func (l *listener) Launch(k op.Kernel, g op.Grid) {
+	l.kernels = append(l.kernels, k)
+	l.Stream.Launch(k, g)
+}
+
+// Embedding begins a step, but for Resolve.
+func (p *Profiler) Embedding(q op.Stream, x op.Embedding) {
+	p.mu.Lock()
+	if n := len(p.calls); n > 0 {
+		if _, ok := p.calls[n-1].args.(op.Resolve); !ok {
+			n++
+		}
+		p.calls = slices.Delete(p.calls, 0, n-1)
+	}
+	p.mu.Unlock()
+	watch(p, q, x)
+}
+
+// Sample ends a step.
+func (p *Profiler) Sample(q op.Stream, x op.Sample) {
+	watch(p, q, x)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := q.(device.Stream); ok && p.rows > 0 && x.Rows == p.rows && p.decodes() {
+		p.rows = 0
+		p.result, p.err = p.measure(s)
+	}
+	p.calls = p.calls[:0]
+}
+
+// decodes reports whether the step has one row for each sequence.
+func (p *Profiler) decodes() bool {
+	return slices.ContainsFunc(p.calls, func(n noted) bool {
+		x, ok := n.args.(op.Embedding)
+		return ok && x.Rows == p.rows
+	})
+}
+
+// The other ops.
+
+func (p *Profiler) RMSNorm(q op.Stream, x op.RMSNorm)               { watch(p, q, x) }
+func (p *Profiler) Linear(q op.Stream, x op.Linear)                 { watch(p, q, x) }
+func (p *Profiler) SwiGLU(q op.Stream, x op.SwiGLU)                 { watch(p, q, x) }
+func (p *Profiler) Logits(q op.Stream, x op.Logits)                 { watch(p, q, x) }
+func (p *Profiler) RotaryAngles(q op.Stream, x op.RotaryAngles)     { watch(p, q, x) }
+func (p *Profiler) RotaryCache(q op.Stream, x op.RotaryCache)       { watch(p, q, x) }
+func (p *Profiler) PagedAttention(q op.Stream, x op.PagedAttention) { watch(p, q, x) }
+func (p *Profiler) Route(q op.Stream, x op.Route)                   { watch(p, q, x) }
+func (p *Profiler) ExpertUp(q op.Stream, x op.ExpertUp)             { watch(p, q, x) }
+func (p *Profiler) ExpertDown(q op.Stream, x op.ExpertDown)         { watch(p, q, x) }
+func (p *Profiler) Resolve(q op.Stream, x op.Resolve)               { watch(p, q, x) }
+func (p *Profiler) Copy(q op.Stream, x op.Copy)                     { watch(p, q, x) }
+func (p *Profiler) Fill(q op.Stream, x op.Fill)                     { watch(p, q, x) }
+func (p *Profiler) Convert(q op.Stream, x op.Convert)               { watch(p, q, x) }
+
+// measure times the step that was noted, each kind of call and all of them.
+func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
+	g, ok := p.device.(device.Grapher)
+	if !ok {
+		return result, errors.New("this device records no steps, which is how they are measured")
+	}
+	clock := replaying{g, s}
+	step := func(int) {
+		for _, n := range p.calls {
+			invoke(p.Set, s, n.args)
+		}
+	}
+	var order []string
+	groups := map[string][]noted{}
+	for _, n := range p.calls {
+		name := reflect.TypeOf(n.args).Name() + " " + sizes(n.args)
+		if groups[name] == nil {
+			order = append(order, name)
+		}
+		groups[name] = append(groups[name], n)
+	}
+	result.Sequences = int(p.calls[len(p.calls)-1].args.(op.Sample).Rows)
+	for _, name := range order {
+		calls := groups[name]
+		step(0) // what others left behind is not what these calls would find
+		row := ProfileRow{Op: reflect.TypeOf(calls[0].args).Name(), Case: sizes(calls[0].args), Calls: len(calls)}
+		for _, k := range calls[0].kernels {
+			row.Kernels = append(row.Kernels, p.names[k])
+		}
+		if row.Bytes, row.Flops, err = p.work(s, calls[0].args); err != nil {
+			return result, err
+		}
+		row.Time, err = clock.time(len(calls), func(i int) { invoke(p.Set, s, calls[i%len(calls)].args) })
+		if err != nil {
+			return result, fmt.Errorf("%s: %w", name, err)
+		}
+		result.Rows = append(result.Rows, row)
+	}
+	slices.SortStableFunc(result.Rows, func(a, b ProfileRow) int { return cmp.Compare(b.Total(), a.Total()) })
+	result.Step, err = clock.time(1, step)
+	step(0)
+	return result, err
+}
+
+// work is the bytes and products of a call whose buffers are there.
+func (p *Profiler) work(s device.Stream, args any) (bytes, flops int64, err error) {
+	c := &Case{Op: reflect.TypeOf(args).Name(), args: reflect.ValueOf(args), given: map[string]bool{}, values: map[string][]byte{}}
+	packed := int64(0)
+	if w, ok := c.weight(); ok {
+		packed = p.PackedBytes(w.Scheme, w.Rows, w.Cols)
+		c.given["W.Scale"] = w.Scale != 0
+	}
+	for i := range c.args.NumField() {
+		if f := c.args.Field(i); f.Type() == reflect.TypeFor[op.Ptr]() {
+			c.given[c.args.Type().Field(i).Name] = !f.IsZero()
+		}
+	}
+	list, err := c.fields(p.act, packed)
+	if err != nil {
+		return 0, 0, err
+	}
+	// What depends on lengths and on experts is read back.
+	for _, f := range list {
+		if f.name == "Starts" && f.role == in || f.name == "Lengths" {
+			data := make([]byte, f.bytes())
+			s.Read(data, op.Ptr(c.args.FieldByName(f.name).Uint()))
+			c.values[f.name] = data
+		}
+	}
+	if err := s.Sync(); err != nil {
+		return 0, 0, err
+	}
+	bytes, flops = c.work(list)
+	return bytes, flops, nil
+}
+
+// sizes names a call by what its time depends on.
+func sizes(args any) string {
+	v := reflect.ValueOf(args)
+	var words []string
+	if f := v.FieldByName("W"); f.IsValid() {
+		w := f.Interface().(op.Weight)
+		words = append(words, w.Scheme.String())
+		if w.Count > 1 {
+			words = append(words, fmt.Sprintf("%d×%d×%d", w.Count, w.Rows, w.Cols))
+		} else {
+			words = append(words, fmt.Sprintf("%d×%d", w.Rows, w.Cols))
+		}
+	}
+	if v.FieldByName("HeadDim").IsValid() {
+		words = append(words, fmt.Sprintf("%d/%d×%d", v.FieldByName("Heads").Int(), v.FieldByName("KVHeads").Int(), v.FieldByName("HeadDim").Int()))
+	}
+	for _, x := range []struct{ field, word string }{
+		{"Cols", "columns"}, {"Vocab", "vocabulary"}, {"Experts", "experts"}, {"Pairs", "pairs"}, {"TopK", "top"}, {"Bytes", "bytes"}, {"Count", "count"},
+		{"Seqs", "sequences"}, {"Rows", "rows"},
+	} {
+		if f := v.FieldByName(x.field); f.IsValid() && f.CanInt() {
+			words = append(words, fmt.Sprintf("%s %d", x.word, f.Int()))
+		}
+	}
+	for _, name := range []string{"Residual", "Bias", "QNorm"} {
+		if f := v.FieldByName(name); f.IsValid() && !f.IsZero() {
+			words = append(words, strings.ToLower(name))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Ceiling measures how many bytes per second a target can move, and tells how.
+func Ceiling(t Target) (bytesPerSecond int64, method string, err error) {
+	j, err := newJudge(&t, Options{})
+	if err != nil {
+		return 0, "", err
+	}
+	defer j.close()
+	return newBencher(j).ceiling()
+}
