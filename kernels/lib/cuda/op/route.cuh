@@ -1,14 +1,12 @@
-// Route on a GPU. A chunk is 64 rows, a block: its warps pick for a row each, by repeated search for the largest, and note in a
-// mask per expert which rows picked it. A row picks an expert once, so a pick's place among its expert's is the number of
-// bits below its row's. Up to 64 rows are one launch; more are two: route_pick leaves masks in scratch, u64 [chunks,Experts], and
-// route_place, the same grid, counts the picks of all chunks before its own. Logits that are no numbers lose.
-// Grid (⌈Rows/64⌉), kThreads threads; at most 32·kPerLane experts, and for route_place kThreads of them.
+// Route on a GPU. A chunk is up to 32 rows, a block: its warps pick for a row each, by repeated search for the largest, and
+// note in a mask per expert which rows picked it. A row picks an expert once, so a pick's place among its expert's is the
+// number of bits below its row's. One chunk is one launch, route_few; more are two: route_pick leaves masks in scratch, u32
+// [chunks,Experts], and route_place, the same grid, counts the picks of all chunks before its own. Logits that are no numbers
+// lose. Grid (⌈Rows/kRows⌉), kThreads threads; at most 32·kPerLane experts, and for route_place kThreads of them.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
 namespace atlas::routing {
-
-constexpr int kChunk = 64;
 
 // A number's place in the order of numbers; above 0, which nothing is.
 __device__ inline uint32_t sortable(float x) {
@@ -75,102 +73,93 @@ __device__ void pick(const atlas_Route &a, int row, const Picked &picked) {
     for (int k = lane; k < a.TopK; k += 32) weights[k] = (a.TopK > 32 ? weights[k] : kept) * factor;
 }
 
-// Which rows of a chunk picked an expert.
-struct rows_mask {
-    uint32_t half[2];
-    __device__ int count() const { return __popc(half[0]) + __popc(half[1]); }
-    __device__ int before(int row) const {
-        const uint32_t below = (1u << row % 32) - 1;
-        return row < 32 ? __popc(half[0] & below) : __popc(half[0]) + __popc(half[1] & below);
-    }
-};
-
-// Picks for the chunk's rows.
-template <int kThreads, int kPerLane>
-__device__ void pick_chunk(const atlas_Route &a, rows_mask *masks) {
-    for (int e = threadIdx.x; e < a.Experts; e += kThreads) masks[e] = {};
+// Picks for a chunk's rows; bit r of masks[e]: row r of the chunk picked expert e.
+template <int kThreads, int kPerLane, int kRows>
+__device__ void pick_chunk(const atlas_Route &a, uint32_t *masks) {
+    static_assert(kRows <= 32, "a bit per row");
+    for (int e = threadIdx.x; e < a.Experts; e += kThreads) masks[e] = 0;
     __syncthreads();
-    const int first = blockIdx.x * kChunk, rows = min(kChunk, a.Rows - first);
+    const int first = blockIdx.x * kRows, rows = min(kRows, a.Rows - first);
     for (int r = warp(); r < rows; r += kThreads / 32)
-        pick<kPerLane>(a, first + r, [&](int expert) { atomicOr(&masks[expert].half[r / 32], 1u << r % 32); });
+        pick<kPerLane>(a, first + r, [&](int expert) { atomicOr(&masks[expert], 1u << r); });
     __syncthreads();
 }
 
 // Writes the order of the chunk's picks. places[e]: where the first of the chunk's picks of expert e belongs.
-template <int kThreads>
-__device__ void place(const atlas_Route &a, const rows_mask *masks, const int *places) {
-    const int first = blockIdx.x * kChunk, picks = min(kChunk, a.Rows - first) * a.TopK;
+template <int kThreads, int kRows>
+__device__ void place(const atlas_Route &a, const uint32_t *masks, const int *places) {
+    const int first = blockIdx.x * kRows, picks = min(kRows, a.Rows - first) * a.TopK;
     for (int i = threadIdx.x; i < picks; i += kThreads) {
         const int p = first * a.TopK + i, e = a.IDs[p];
-        a.Order[places[e] + masks[e].before(i / a.TopK)] = p;
+        a.Order[places[e] + __popc(masks[e] & (1u << i / a.TopK) - 1)] = p;
     }
 }
 
 }  // namespace atlas::routing
 
-// At most 64 rows.
+// At most 32 rows.
 template <int kThreads, int kPerLane>
 __device__ void route_few(const atlas_Route &a) {
     using namespace atlas::routing;
-    __shared__ rows_mask masks[32 * kPerLane];
+    __shared__ uint32_t masks[32 * kPerLane];
     __shared__ int places[32 * kPerLane];
     atlas::release_next();
     atlas::wait_for_previous();
-    pick_chunk<kThreads, kPerLane>(a, masks);
+    pick_chunk<kThreads, kPerLane, 32>(a, masks);
     int start = 0;
     for (int base = 0; base < a.Experts; base += kThreads) {
         const int e = base + threadIdx.x;
-        const atlas::scan s = atlas::block_scan<kThreads>(e < a.Experts ? masks[e].count() : 0);
+        const atlas::scan s = atlas::block_scan<kThreads>(e < a.Experts ? __popc(masks[e]) : 0);
         if (e < a.Experts) a.Starts[e] = places[e] = start + s.before;
         start += s.total;
     }
     if (threadIdx.x == 0) a.Starts[a.Experts] = start;
     __syncthreads();
-    place<kThreads>(a, masks, places);
+    place<kThreads, 32>(a, masks, places);
 }
 
-template <int kThreads, int kPerLane>
+template <int kThreads, int kPerLane, int kRows>
 __device__ void route_pick(const atlas_Route &a, void *scratch) {
     using namespace atlas::routing;
-    __shared__ rows_mask masks[32 * kPerLane];
-    atlas::wait_for_previous();
-    pick_chunk<kThreads, kPerLane>(a, masks);
-    rows_mask *out = static_cast<rows_mask *>(scratch) + size_t(blockIdx.x) * a.Experts;
-    for (int e = threadIdx.x; e < a.Experts; e += kThreads) out[e] = masks[e];
+    __shared__ uint32_t masks[32 * kPerLane];
     atlas::release_next();
+    atlas::wait_for_previous();
+    pick_chunk<kThreads, kPerLane, kRows>(a, masks);
+    uint32_t *out = static_cast<uint32_t *>(scratch) + size_t(blockIdx.x) * a.Experts;
+    for (int e = threadIdx.x; e < a.Experts; e += kThreads) out[e] = masks[e];
 }
 
-template <int kThreads, int kPerLane>
+template <int kThreads, int kPerLane, int kRows>
 __device__ void route_place(const atlas_Route &a, const void *scratch) {
     using namespace atlas::routing;
     constexpr int kExperts = 32 * kPerLane, kParts = kThreads / kExperts;
     static_assert(kThreads % kExperts == 0, "a thread per expert");
-    __shared__ rows_mask masks[kExperts];
+    __shared__ uint32_t masks[kExperts];
     __shared__ int before[kExperts], total[kExperts];
     const int e = threadIdx.x % kExperts, part = threadIdx.x / kExperts, chunks = gridDim.x;
     if (part == 0) before[e] = total[e] = 0;
     __syncthreads();
+    atlas::release_next();
     atlas::wait_for_previous();
-    const rows_mask *all = static_cast<const rows_mask *>(scratch);
+    const uint32_t *all = static_cast<const uint32_t *>(scratch);
     int mine = 0, sum = 0;
     if (e < a.Experts)
+#pragma unroll 8
         for (int c = part; c < chunks; c += kParts) {
-            const rows_mask m = all[size_t(c) * a.Experts + e];
-            const int n = m.count();
+            const uint32_t mask = all[size_t(c) * a.Experts + e];
+            const int n = __popc(mask);
             sum += n;
             if (c < blockIdx.x) mine += n;
-            if (c == blockIdx.x) masks[e] = m;
+            if (c == blockIdx.x) masks[e] = mask;
         }
     atomicAdd(&before[e], mine), atomicAdd(&total[e], sum);
     __syncthreads();
-    const int picks = part == 0 ? total[e] : 0;
-    const atlas::scan s = atlas::block_scan<kThreads>(picks);
+    const atlas::scan s = atlas::block_scan<kThreads>(part == 0 ? total[e] : 0);
     if (part == 0 && e < a.Experts) {
         before[e] += s.before;
         if (blockIdx.x == 0) a.Starts[e] = s.before;
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) a.Starts[a.Experts] = s.total;
     __syncthreads();
-    place<kThreads>(a, masks, before);
-    atlas::release_next();
+    place<kThreads, kRows>(a, masks, before);
 }

@@ -9,7 +9,7 @@
 
 namespace atlas::sampling {
 
-constexpr int kChunk = 4096, kBins = 512, kBinsPerNat = 16, kDigits = 256, kListed = 4096;
+constexpr int kChunk = 4096, kBins = 512, kBinsPerNat = 16, kDigits = 256, kListed = 1024;
 
 struct best {
     float z;
@@ -83,14 +83,20 @@ struct place {
     share before;
 };
 
+constexpr int kListedChunks = 1024;
+
 struct shared {
     share above[kBins];  // what lies before a bin
     uint32_t in_bin[kBins];
-    float list[kListed];
+    uint32_t key[kListed];  // tokens of a bin
+    int id[kListed];
+    unsigned long long list_mass[kListed];
+    int chunk[kListedChunks];  // that have such tokens
     uint32_t count[kDigits];
     unsigned long long mass[kDigits];
     share part[32], picked;
-    int digit, last, listed;
+    uint32_t found_key, least_key;
+    int digit, last, listed, chunks, token;
 };
 static_assert(sizeof(shared) <= 47 * 1024, "static shared memory");
 
@@ -125,35 +131,78 @@ __device__ void choose(shared &s, int id, share before, share group, bool by_cou
     __syncthreads();
 }
 
-// Where the count (or else the mass) of tokens, the largest first, exceeds target; the last place if it never does.
+// Lists the tokens of a bin in s, if they fit.
 template <int kThreads>
-__device__ place find(const row &r, const share *chunk_bins, shared &s, bool by_count, uint64_t target) {
-    static_assert(kThreads >= kBins && kThreads >= kDigits && kThreads <= 1024, "a thread per bin");
-    const int t = threadIdx.x;
-    const share above = t < kBins ? s.above[t] : share{};
-    const uint64_t mass = t + 1 < kBins ? s.above[t + 1].mass - above.mass : ~0ull - above.mass;
-    choose<kThreads>(s, t, above, t < kBins ? share{s.in_bin[t], mass} : share{}, by_count, target);
-    const int bin = s.digit;
-    share before = s.picked;
-    const bool listed = s.in_bin[bin] <= kListed;
-    if (t == 0) s.listed = 0;
+__device__ void list_bin(const row &r, const share *chunk_bins, shared &s, int bin) {
+    constexpr int kVectors = kChunk / 4, kAtOnce = 4;
+    if (threadIdx.x == 0) s.listed = s.chunks = 0;
     __syncthreads();
-    for (int c = 0; listed && c < r.chunks; c++) {
-        if (!chunk_bins[c * kBins + bin].count) continue;
-        for (int i = t; i < kChunk; i += kThreads) {
-            const float z = r.z[c * kChunk + i];
-            if (z != -INFINITY && r.bin(z) == bin) s.list[atomicAdd(&s.listed, 1)] = z;
+    for (int c = threadIdx.x; c < r.chunks; c += kThreads)
+        if (chunk_bins[c * kBins + bin].count) s.chunk[atomicAdd(&s.chunks, 1)] = c;
+    __syncthreads();
+    const int n = s.chunks * kVectors;
+    const float4 *z = reinterpret_cast<const float4 *>(r.z);
+    for (int base = threadIdx.x; base < n; base += kAtOnce * kThreads) {
+        float4 v[kAtOnce];
+        int at[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) {
+            const int i = base + k * kThreads;
+            at[k] = i < n ? s.chunk[i / kVectors] * kVectors + i % kVectors : -1;
+            v[k] = at[k] >= 0 ? z[at[k]] : float4{-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+        }
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) {
+            const float x[4] = {v[k].x, v[k].y, v[k].z, v[k].w};
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if (x[j] == -INFINITY || r.bin(x[j]) != bin) continue;
+                const int to = atomicAdd(&s.listed, 1);
+                s.key[to] = key_of(x[j]), s.id[to] = at[k] * 4 + j, s.list_mass[to] = r.mass(x[j]);
+            }
         }
     }
     __syncthreads();
-    const float *source = listed ? s.list : r.z;
-    const int n = listed ? s.listed : r.chunks * kChunk;
+}
+
+// As find, among the listed tokens of a bin, a thread for each.
+template <int kThreads>
+__device__ place find_listed(shared &s, share before, bool by_count, uint64_t target) {
+    static_assert(kThreads >= kListed, "a thread per token");
+    const int t = threadIdx.x, n = s.listed;
+    if (t == 0) s.least_key = ~0u;
+    __syncthreads();
+    share larger = before, same = {};
+    uint32_t key = 0;
+    bool found = false;
+    if (t < n) {
+        key = s.key[t];
+        for (int j = 0; j < n; j++) {
+            const share one = {1, s.list_mass[j]};
+            if (s.key[j] > key) larger = larger + one;
+            if (s.key[j] == key) same = same + one;
+        }
+        const share with = larger + same;
+        const uint64_t reached = by_count ? larger.count : larger.mass, reaches = by_count ? with.count : with.mass;
+        found = reached <= target && reaches > target;
+        atomicMin(&s.least_key, key);
+    }
+    const bool any = __syncthreads_or(found);
+    if (any ? found : t < n && key == s.least_key) s.found_key = key, s.picked = larger; // threads of one key agree
+    __syncthreads();
+    return {s.found_key, s.picked};
+}
+
+// As find, among all tokens of a bin, digit by digit.
+template <int kThreads>
+__device__ place find_among_many(const row &r, shared &s, int bin, share before, bool by_count, uint64_t target) {
+    const int t = threadIdx.x, n = r.chunks * kChunk;
     uint32_t prefix = 0, known = 0;
     for (int shift = 24; shift >= 0; shift -= 8) {
         if (t < kDigits) s.count[t] = 0, s.mass[t] = 0;
         __syncthreads();
         for (int i = t; i < n; i += kThreads) {
-            const float z = source[i];
+            const float z = r.z[i];
             const uint32_t key = key_of(z);
             if (!key || (key & known) != prefix || r.bin(z) != bin) continue;
             atomicAdd(&s.count[key >> shift & 255], 1u);
@@ -171,21 +220,49 @@ __device__ place find(const row &r, const share *chunk_bins, shared &s, bool by_
     return {prefix, before};
 }
 
+// Where the count (or else the mass) of tokens, the largest first, exceeds target; the last place if it never does. The
+// bin's tokens are listed afterwards, if they fit.
+template <int kThreads>
+__device__ place find(const row &r, const share *chunk_bins, shared &s, bool by_count, uint64_t target) {
+    static_assert(kThreads >= kBins && kThreads >= kDigits && kThreads <= 1024, "a thread per bin");
+    const int t = threadIdx.x;
+    const share above = t < kBins ? s.above[t] : share{};
+    const uint64_t mass = t + 1 < kBins ? s.above[t + 1].mass - above.mass : ~0ull - above.mass;
+    choose<kThreads>(s, t, above, t < kBins ? share{s.in_bin[t], mass} : share{}, by_count, target);
+    const int bin = s.digit;
+    const share before = s.picked;
+    __syncthreads();
+    if (s.in_bin[bin] > kListed || r.chunks > kListedChunks) return find_among_many<kThreads>(r, s, bin, before, by_count, target);
+    list_bin<kThreads>(r, chunk_bins, s, bin);
+    return find_listed<kThreads>(s, before, by_count, target);
+}
+
 // The token that is number skip among those of this key, by id; the last of them if there are fewer.
 template <int kThreads>
-__device__ int tie(const row &r, const share *chunk_bins, uint32_t key, uint32_t skip) {
+__device__ int tie(const row &r, const share *chunk_bins, shared &s, uint32_t key, uint32_t skip) {
     static_assert(kChunk % kThreads == 0, "whole passes");
     const int bin = r.bin(of_key(key));
+    if (s.in_bin[bin] <= kListed && r.chunks <= kListedChunks) { // find has listed them
+        const int t = threadIdx.x;
+        if (t < s.listed && s.key[t] == key) {
+            uint32_t lower = 0, equal = 0;
+            for (int j = 0; j < s.listed; j++)
+                if (s.key[j] == key) equal++, lower += s.id[j] < s.id[t];
+            if (lower == min(skip, equal - 1)) s.token = s.id[t];
+        }
+        __syncthreads();
+        return s.token;
+    }
     int last = -1;
     for (int base = 0, seen = 0; base < r.chunks * kChunk; base += kThreads) {
         if (!chunk_bins[base / kChunk * kBins + bin].count) continue;
         const int i = base + threadIdx.x;
         const bool equal = key_of(r.z[i]) == key;
         if (!__syncthreads_or(equal)) continue;
-        const scan s = block_scan<kThreads>(equal);
-        const best found = block_best<kThreads>({equal && uint32_t(seen + s.before) <= skip ? float(seen + s.before) : -1.0f, i});
+        const scan found_before = block_scan<kThreads>(equal);
+        const best found = block_best<kThreads>({equal && uint32_t(seen + found_before.before) <= skip ? float(seen + found_before.before) : -1.0f, i});
         last = found.id;
-        seen += s.total;
+        seen += found_before.total;
         if (uint32_t(seen) > skip) break;
     }
     return last;
@@ -294,11 +371,13 @@ __device__ void sample_draw(const atlas_Sample &a, void *scratch) {
     }
     const row r = {logits(a, scratch, n), chunks(a), top.z, fminf(1.0f / temperature, FLT_MAX)};
     const share *chunk_bins = bins(a, scratch, n);
+    static_assert(kThreads == 2 * kBins, "two threads per bin");
     share bin = {0, 0};
-    if (threadIdx.x < kBins) {
 #pragma unroll 8
-        for (int c = 0; c < r.chunks; c++) bin = bin + chunk_bins[c * kBins + threadIdx.x];
-    }
+    for (int c = threadIdx.x / kBins; c < r.chunks; c += 2) bin = bin + chunk_bins[c * kBins + threadIdx.x % kBins];
+    if (threadIdx.x >= kBins) s.above[threadIdx.x - kBins] = bin, bin = {0, 0};
+    __syncthreads();
+    if (threadIdx.x < kBins) bin = bin + s.above[threadIdx.x];
     const share above = sums_before<kThreads>(s, bin);
     if (threadIdx.x < kBins) s.above[threadIdx.x] = above, s.in_bin[threadIdx.x] = bin.count;
     if (threadIdx.x == kThreads - 1) total = above.mass + bin.mass;
@@ -316,6 +395,6 @@ __device__ void sample_draw(const atlas_Sample &a, void *scratch) {
     const uint64_t target = min(uint64_t(double(atlas::sampling::uniform(a.Seed[n], a.Position[n])) * double(kept)), kept - 1);
     const place p = find<kThreads>(r, chunk_bins, s, false, target);
     const uint64_t each = r.mass(of_key(p.key));
-    const int id = tie<kThreads>(r, chunk_bins, p.key, each ? uint32_t((target - p.before.mass) / each) : 0);
+    const int id = tie<kThreads>(r, chunk_bins, s, p.key, each ? uint32_t((target - p.before.mass) / each) : 0);
     if (threadIdx.x == 0) a.Out[n] = id;
 }
