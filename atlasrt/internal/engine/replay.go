@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/atlas-inference/atlas/atlasrt/device"
+import (
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+)
 
 // queue queues the step that point described: replayed where it is recorded, and recorded where it should be.
 func (r *runner) queue(s shape) {
@@ -59,8 +63,14 @@ func (r *runner) capture(s shape) (graphs []device.Graph) {
 	return graphs
 }
 
-// captureAll records decode steps of every size, before any request comes.
+// captureAll records decode steps of every size, before any request comes, and says what they take.
 func (r *runner) captureAll() {
+	begin := time.Now()
+	before, _ := r.config.Device.Memory()
+	defer func() {
+		after, _ := r.config.Device.Memory()
+		r.config.Log.Info("decode steps are recorded", "sizes", r.recorder.captures.Load(), "bytes", max(before-after, 0), "seconds", time.Since(begin).Seconds())
+	}()
 	longest := divideUp(r.config.MaxContext, r.config.BlockSize)
 	for _, n := range r.sizes {
 		for blocks := bucketBlocks(1, longest); ; blocks = bucketBlocks(blocks+1, longest) {
