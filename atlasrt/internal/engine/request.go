@@ -1,6 +1,9 @@
 // Package engine runs a model for many requests at once: it plans steps, keeps the cache, queues launches and hands
 // out tokens.
 //
+// Where the device works beside the host, a step is queued before the tokens of the last one are read: they stay on the
+// device for it, and an end is noticed one step late, at the cost of a row that nobody gets.
+//
 // One goroutine, locked to its thread, owns the device's stream. Everything that crosses the engine's boundary is
 // token ids and encodable values: text, templates and stop strings live in front of it. At temperature 0 a request's
 // tokens do not depend on its neighbours, on chunking, on cache hits or on preemption.
