@@ -75,7 +75,7 @@ func (c *benchCommand) Run() error {
 		return err
 	}
 	lap("open kernels and checkpoint")
-	m, err := p.Load(nil)
+	m, err := p.Load(context.Background())
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (c *benchCommand) profile() error {
 	if err != nil {
 		return err
 	}
-	m, err := p.Load(nil)
+	m, err := p.Load(context.Background())
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func place(t *testing.T, target *instance.Target, path string, exact bool) *inst
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := p.Load(nil)
+	m, err := p.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

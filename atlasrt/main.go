@@ -1,10 +1,13 @@
 // Command atlasrt serves language models with kernels that were compiled for this machine ahead of time.
 //
 // This package is the only reader of flags, environment and configuration files, and the only one that links generated
-// code and ends the process. Exit codes: 0 done, 1 the command failed, 2 the command line makes no sense.
+// code and ends the process. Exit codes: 0 done, 1 the command failed, 2 the command line makes no sense, 3 a signal stopped
+// it before it was ready.
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -37,17 +40,20 @@ func main() {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	context, err := parser.Parse(os.Args[1:])
+	parsed, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "atlasrt:", err)
 		os.Exit(2)
 	}
 	if c.PrintConfig {
-		printConfig(os.Stdout, context)
+		printConfig(os.Stdout, parsed)
 		return
 	}
-	if err := context.Run(); err != nil {
+	if err := parsed.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "atlasrt:", err)
+		if errors.Is(err, context.Canceled) {
+			os.Exit(3)
+		}
 		os.Exit(1)
 	}
 }

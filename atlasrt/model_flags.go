@@ -204,5 +204,5 @@ func (f loadFlags) load(ctx context.Context, log *slog.Logger) (*instance.Loaded
 	for _, line := range p.Counter.Converted() {
 		log.Info(line)
 	}
-	return p.Load(nil)
+	return p.Load(ctx)
 }

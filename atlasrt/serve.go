@@ -65,7 +65,7 @@ func (c *serveCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	m, err := p.Load(nil)
+	m, err := p.Load(ctx)
 	if err != nil {
 		return err
 	}

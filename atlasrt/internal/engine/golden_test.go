@@ -41,7 +41,7 @@ func llamaModel(t *testing.T, d *host.Device, rows int) (*oracle.Set, model.Mode
 	set, limits := oracle.New(op.F32), model.Limits{Rows: int32(rows), Activations: op.F32}
 	counter := load.NewCounter(set, load.Stored(checkpoint))
 	llama.New(set, counter, config, limits)
-	loader, err := load.NewLoader(checkpoint, d, stream, set, counter, nil)
+	loader, err := load.NewLoader(t.Context(), checkpoint, d, stream, set, counter)
 	if err != nil {
 		t.Fatal(err)
 	}

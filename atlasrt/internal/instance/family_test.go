@@ -77,7 +77,7 @@ func TestBiasesAndWindowsCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loader, err := load.NewLoader(checkpoint, target.Device, stream, target.Set, counter, nil)
+		loader, err := load.NewLoader(t.Context(), checkpoint, target.Device, stream, target.Set, counter)
 		if err != nil {
 			t.Fatal(err)
 		}

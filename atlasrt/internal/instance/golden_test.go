@@ -43,7 +43,7 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader, err := load.NewLoader(c, d, stream, set, counter, nil)
+	loader, err := load.NewLoader(t.Context(), c, d, stream, set, counter)
 	if err != nil {
 		t.Fatal(err)
 	}

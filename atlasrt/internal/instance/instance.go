@@ -3,6 +3,7 @@
 package instance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -108,14 +109,14 @@ type Loaded struct {
 	loader *load.Loader
 }
 
-// Load places the weights. progress, which may be nil, is told the bytes placed so far.
-func (p *Prepared) Load(progress func(bytes int64)) (*Loaded, error) {
+// Load places the weights, until ctx ends.
+func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 	stream, err := p.Target.Device.Stream(packScratch)
 	if err != nil {
 		return nil, err
 	}
 	defer stream.Close()
-	loader, err := load.NewLoader(p.Checkpoint, p.Target.Device, stream, p.Target.Set, p.Counter, progress)
+	loader, err := load.NewLoader(ctx, p.Checkpoint, p.Target.Device, stream, p.Target.Set, p.Counter)
 	if err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 // Loader is a model.Source that places weights. Close it when the model is gone.
 type Loader struct {
+	ctx        context.Context
 	checkpoint weights.Checkpoint
 	stored     func(name string) (Storage, bool)
 	device     device.Device
@@ -29,8 +31,6 @@ type Loader struct {
 	buffers    arena
 	staging    op.Ptr
 	room       int64
-	progress   func(bytes int64) // called with the bytes placed so far
-	placed     int64
 	errs       []error
 }
 
@@ -49,9 +49,9 @@ func (a *arena) take(bytes int64) op.Ptr {
 	return p
 }
 
-// NewLoader takes the memory that counter found and loads checkpoint into it through stream. progress may be nil.
-func NewLoader(checkpoint weights.Checkpoint, d device.Device, stream device.Stream, set op.Packer, counter *Counter, progress func(bytes int64)) (*Loader, error) {
-	l := &Loader{checkpoint: checkpoint, stored: Stored(checkpoint), device: d, stream: stream, set: set, room: counter.Staging, progress: progress}
+// NewLoader takes the memory that counter found and loads checkpoint into it through stream, until ctx ends.
+func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Device, stream device.Stream, set op.Packer, counter *Counter) (*Loader, error) {
+	l := &Loader{ctx: ctx, checkpoint: checkpoint, stored: Stored(checkpoint), device: d, stream: stream, set: set, room: counter.Staging}
 	for _, a := range []struct {
 		arena *arena
 		bytes int64
@@ -74,6 +74,9 @@ func NewLoader(checkpoint weights.Checkpoint, d device.Device, stream device.Str
 // has no use for included.
 func (l *Loader) Finish() error {
 	l.fail(l.stream.Sync())
+	if l.ctx.Err() != nil {
+		return fmt.Errorf("stopped before all weights were there: %w", context.Cause(l.ctx))
+	}
 	l.device.Free(l.staging)
 	l.staging = 0
 	l.fail(weights.CheckUsed(l.checkpoint, explained))
@@ -125,18 +128,17 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 	}
 	var factors []float32
 	for e := range count {
+		if l.ctx.Err() != nil { // Finish says so
+			break
+		}
 		factors = append(factors, l.stage(w, parts(e))...)
 		one := w
 		one.Data += op.Ptr(w.Stride * int64(e))
 		one.Count = 1
 		l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging, Bytes: raw})
-		l.placed += raw
-		if l.progress != nil {
-			l.progress(l.placed)
-		}
 	}
 	if scaled(w.Scheme) {
-		w.Scale = l.Floats(factors)
+		w.Scale = l.Floats(append(factors, make([]float32, int(count*w.Rows)-len(factors))...))
 	}
 	return w
 }
