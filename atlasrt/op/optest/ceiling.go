@@ -36,11 +36,10 @@ func (b *bencher) ceiling() (bytesPerSecond int64, method string, err error) {
 // streams are what a set can do that is little else than moving bytes: a fill, a copy, whose reads and writes count
 // alike, and the product of one row with the largest matrix.
 func (b *bencher) streams() []*Case {
-	largest, bytes := shape{151936, 4096}, int64(ceilingBytes)
+	largest, bytes, name := shape{151936, 4096}, int64(ceilingBytes), "256 MiB"
 	if b.Short {
-		largest, bytes = shape{512, 256}, 1<<20
+		largest, bytes, name = shape{512, 256}, 64<<10, "64 KiB"
 	}
-	name := fmt.Sprintf("%d MiB", bytes>>20)
 	list := []*Case{of(name, op.Fill{Count: bytes / 4}), of(name, op.Copy{Bytes: bytes})}
 	for _, scheme := range schemes {
 		if b.has(scheme) {

@@ -8,9 +8,17 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// coldBytes is the size of all copies of a case's buffers that calls take turns with, so that weights come from memory
-// as they do when a model runs, and not from a cache.
+// coldBytes is what calls read and write of all copies of a case's buffers, which they take turns with, so that weights
+// come from memory as they do when a model runs, and not from a cache.
 const coldBytes = 256 << 20
+
+// coldBytes is less for tests.
+func (b *bencher) coldBytes() int64 {
+	if b.Short {
+		return coldBytes >> 5
+	}
+	return coldBytes
+}
 
 // lineAlign is where buffers that are timed begin: at a line of every cache, and where devices begin theirs.
 const lineAlign = 256
@@ -41,8 +49,10 @@ func (b *bencher) stage(c *Case) (s *staged, err error) {
 	if size == 0 {
 		return nil, fmt.Errorf("%s %s has no buffers", c.Op, c.Name)
 	}
-	copies := min(coldBytes/size+1, b.clock.calls())
-	s = &staged{fields: list, cold: copies*size >= coldBytes/4*3}
+	touched, _ := c.work(list) // of many experts or blocks, few may be
+	touched = max(touched, 1)
+	copies := min(b.coldBytes()/touched+1, b.clock.bytes()/size+1, b.clock.calls())
+	s = &staged{fields: list, cold: copies*touched >= b.coldBytes()/4*3}
 	if s.base, err = b.Device.Alloc(copies * size); err != nil {
 		return nil, err
 	}

@@ -10,8 +10,9 @@ import (
 // stopwatch measures launches. queue queues the i-th; each round of so many takes them all in turn.
 type stopwatch interface {
 	time(round int, queue func(i int)) (Timing, error)
-	// calls is how many launches there may be in a round.
+	// calls is how many launches there may be in a round, and bytes about what their buffers may take.
 	calls() int64
+	bytes() int64
 }
 
 // How queued launches are timed: samples of several until both are reached.
@@ -26,6 +27,7 @@ const (
 type queueing struct{ stream device.Stream }
 
 func (queueing) calls() int64 { return 512 }
+func (queueing) bytes() int64 { return coldBytes }
 
 func (w queueing) time(_ int, queue func(i int)) (Timing, error) {
 	next := 0
@@ -87,6 +89,7 @@ type replaying struct {
 }
 
 func (replaying) calls() int64 { return mostNodes }
+func (replaying) bytes() int64 { return 8 << 30 }
 
 func (w replaying) time(round int, queue func(i int)) (Timing, error) {
 	queue(0) // what is loaded when it is first used
