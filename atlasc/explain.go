@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ type explainCommand struct {
 }
 
 func (c *explainCommand) Run(env *environment) error {
-	p, err := load(env.root, everything)
+	p, err := loadTarget(env.root, c.Target)
 	if err != nil {
 		return err
 	}
@@ -76,23 +77,34 @@ func explain(w io.Writer, e *plan.Entry, last bool) {
 	}
 }
 
-// target finds the package and set of "hardware" or "hardware/model".
-func (p *project) target(name string) (*emit.Package, *plan.Set, error) {
-	hardware, model, _ := strings.Cut(name, "/")
-	var known []string
-	for _, pkg := range p.out.Packages {
-		known = append(known, pkg.Hardware.Name)
-		if pkg.Hardware.Name != hardware {
-			continue
-		}
-		var models []string
-		for _, s := range pkg.Hardware.Sets {
-			models = append(models, s.Model)
-			if s.Model == model || model == "" {
-				return pkg, s, nil
-			}
-		}
-		return nil, nil, usageError{fmt.Errorf("hardware %s has no kernels of its own for model %q (%s)", hardware, model, diag.Suggest(model, models))}
+// loadTarget loads the hardware of "hardware" or "hardware/model" alone: others may be incomplete.
+func loadTarget(root, target string) (*project, error) {
+	hardware, _, _ := strings.Cut(target, "/")
+	p, err := load(root, hardware)
+	if err != nil || len(p.out.Packages) > 0 {
+		return p, err
 	}
-	return nil, nil, usageError{fmt.Errorf("there are no kernels for hardware %q (%s)", hardware, diag.Suggest(hardware, known))}
+	folders, err := filepath.Glob(filepath.Join(p.root, plan.Kernels, "*", plan.Base))
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, folder := range folders {
+		known = append(known, filepath.Base(filepath.Dir(folder)))
+	}
+	return nil, usageError{fmt.Errorf("there are no kernels for hardware %q (%s)", hardware, diag.Suggest(hardware, known))}
+}
+
+// target finds the package and set of "hardware" or "hardware/model" in a project that loadTarget loaded.
+func (p *project) target(name string) (*emit.Package, *plan.Set, error) {
+	_, model, _ := strings.Cut(name, "/")
+	pkg := p.out.Packages[0]
+	var models []string
+	for _, s := range pkg.Hardware.Sets {
+		models = append(models, s.Model)
+		if s.Model == model || model == "" {
+			return pkg, s, nil
+		}
+	}
+	return nil, nil, usageError{fmt.Errorf("hardware %s has no kernels of its own for model %q (%s)", pkg.Hardware.Name, model, diag.Suggest(model, models))}
 }

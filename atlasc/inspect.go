@@ -49,7 +49,7 @@ type gpuReport struct {
 }
 
 func (c *inspectCommand) Run(env *environment) error {
-	p, err := load(env.root, everything)
+	p, err := loadTarget(env.root, c.Target)
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type commands struct {
 	Check   checkCommand   `cmd:"" help:"Fail if generated code differs from what build would write. Needs no compiler."`
 	List    listCommand    `cmd:"" help:"List targets and the state of their images."`
 	Explain explainCommand `cmd:"" help:"Show which kernel serves an operation, and which line of a manifest says so."`
+	New     newCommand     `cmd:"" help:"Write what a new hardware or a new model begins with."`
 	Inspect inspectCommand `cmd:"" help:"Show what an image holds."`
 	Doctor  doctorCommand  `cmd:"" help:"Show which compilers are here and what they serve."`
 	Test    testCommand    `cmd:"" help:"Compare kernels with the reference on this machine (runs bin/atlasrt)."`

@@ -9,29 +9,17 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/contract"
-	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/atlasc/internal/plan"
 	"github.com/atlas-inference/atlas/targets"
 )
 
 // newHardware writes a hardware's file and base manifests.
 func (c *newCommand) newHardware(env *environment) error {
-	p, err := load(env.root, c.From)
+	p, err := loadTarget(env.root, c.From)
 	if err != nil {
 		return err
 	}
-	from := p.plan.Find(c.From)
-	if from == nil {
-		all, err := load(env.root, everything)
-		if err != nil {
-			return err
-		}
-		var known []string
-		for _, h := range all.plan.Hardware {
-			known = append(known, h.Name)
-		}
-		return usageError{fmt.Errorf("there are no kernels for hardware %q (%s)", c.From, diag.Suggest(c.From, known))}
-	}
+	from := p.plan.Hardware[0]
 	if err := targets.CheckName(c.Hardware); err != nil {
 		return usageError{err}
 	}

@@ -24,14 +24,11 @@ func (c *newCommand) newModel(env *environment) error {
 	if err != nil {
 		return err
 	}
-	p, err := load(env.root, c.HW)
+	p, err := loadTarget(env.root, c.HW)
 	if err != nil {
 		return err
 	}
-	h := p.plan.Find(c.HW)
-	if h == nil {
-		return usageError{fmt.Errorf("there are no kernels for hardware %q (atlasc list shows what there is; atlasc new --hardware begins one)", c.HW)}
-	}
+	h := p.plan.Hardware[0]
 	if _, err := scheme(p.plan.Contract, c.Quant); err != nil {
 		return err
 	}
@@ -141,7 +138,7 @@ func (s *shape) when() string {
 func shapesOf(p *plan.Plan, h *plan.Hardware, config *workload.Config, quant string) ([]*shape, error) {
 	var shapes []*shape
 	for _, call := range config.Calls(quant, oneToken) {
-		if call.Scheme != quant || call.Op == "Embedding" {
+		if call.Scheme != quant || h.Sets[0].Case(call.Op, quant) == nil || call.Op == "Embedding" {
 			continue
 		}
 		bytes, err := callBytes(p.Contract, h, call)

@@ -94,14 +94,22 @@ var (
 	featureName  = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 )
 
+// CheckName tells what is wrong with the name of a hardware, if anything.
+func CheckName(name string) error {
+	if !hardwareName.MatchString(name) {
+		return fmt.Errorf("hardware name %q is not made of small letters, digits and dashes", name)
+	}
+	return nil
+}
+
 // check finds what types alone do not tell.
 func (h *Hardware) check() []strict.Problem {
 	var problems []strict.Problem
 	report := func(key, format string, args ...any) {
 		problems = append(problems, strict.Problem{Line: max(1, h.lines.At(key)), Msg: fmt.Sprintf(format, args...)})
 	}
-	if !hardwareName.MatchString(h.Name) {
-		report("", "hardware name %q is not made of small letters, digits and dashes", h.Name)
+	if err := CheckName(h.Name); err != nil {
+		report("", "%v", err)
 	}
 	for key, value := range map[string]string{"device": h.Device, "toolchain": h.Toolchain, "activations": h.Activations} {
 		if value == "" {

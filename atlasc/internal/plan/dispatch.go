@@ -47,6 +47,11 @@ func (b *builder) sets() {
 			b.diags.Add(e.At("replace"), "remove it", "kernel %s of the base set has nothing to replace", e.Name)
 		}
 	}
+	for _, t := range h.Targets {
+		if t.Model == Base && h.Layout(t.Quant) == nil {
+			b.diags.Add(diag.Pos{File: t.Manifest.Path, Line: 1}, "add a [[layout]], and kernels for the operations with a weight", "hardware %s has no layout for weight scheme %s", h.Name, t.Quant)
+		}
+	}
 	base := b.set(Base, entries[Base])
 	h.Sets = append(h.Sets, base)
 	for _, model := range models[1:] {
