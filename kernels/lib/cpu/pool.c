@@ -33,11 +33,20 @@ static struct {
     _Atomic int stop;
 } pool;
 
+// Leaves the core to others for some ten nanoseconds.
+static inline void pause_core(void) {
+#ifdef __aarch64__
+    __asm__ volatile("isb" ::: "memory");
+#else
+    __builtin_ia32_pause();
+#endif
+}
+
 static inline void relax(unsigned spin) {
     if (spin % kSpinsBeforeYield == kSpinsBeforeYield - 1)
         sched_yield();
     else
-        __builtin_ia32_pause();
+        pause_core();
 }
 
 static void blocks(const atlas_command *c) {

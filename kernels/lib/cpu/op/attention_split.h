@@ -91,16 +91,6 @@ static inline void widen(places *p, const queries *q, rows row, int32_t n) {
     }
 }
 
-// Lane pairs of two sums, interleaved: the first step of sum8 for two vectors.
-INLINE f32x8 sum_pairs(f32x8 x, f32x8 y) {
-    return (f32x8)_mm256_unpacklo_ps((__m256)x, (__m256)y) + (f32x8)_mm256_unpackhi_ps((__m256)x, (__m256)y);
-}
-// sum8 of four vectors, from sum_pairs of the first two and of the last two.
-INLINE __m128 sum_four(f32x8 x, f32x8 y) {
-    const f32x8 s = (f32x8)_mm256_shuffle_ps((__m256)x, (__m256)y, 0x44) + (f32x8)_mm256_shuffle_ps((__m256)x, (__m256)y, 0xee);
-    return _mm_add_ps(_mm256_castps256_ps128((__m256)s), _mm256_extractf128_ps((__m256)s, 1));
-}
-
 // Asks for the lines of a few rows, as many bytes as eight elements of each take, with every call for another d: one by
 // one, because a burst would hold up what computes.
 INLINE void prefetch_lines(rows row, int n, int d, int bytes) {
@@ -116,7 +106,9 @@ INLINE void score_four(const float *q, int wide, int n, rows row, rows ahead, in
     const int side = n == 4 ? 2 : 4;
     f32x8 pairs[4][2];
     for (int k = 0; k < 4; k += side) {
-        f32x8 sum[4][4] = {0};
+        f32x8 sum[4][4];
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < side; j++) sum[i][j] = set8(0);
         for (int d = 0; d < wide; d += kWidth) {
             if (ahead.base) prefetch_lines(from(ahead, k), side, d, bytes);
             for (int j = 0; j < side; j++) {
@@ -127,7 +119,7 @@ INLINE void score_four(const float *q, int wide, int n, rows row, rows ahead, in
         for (int i = 0; i < n; i++)
             for (int j = 0; j < side; j += 2) pairs[i][(k + j) / 2] = sum_pairs(sum[i][j], sum[i][j + 1]);
     }
-    for (int i = 0; i < n; i++) _mm_storeu_ps(scores + i * kPitch, sum_four(pairs[i][0], pairs[i][1]));
+    for (int i = 0; i < n; i++) store_sums4(scores + i * kPitch, pairs[i][0], pairs[i][1]);
 }
 
 INLINE void score_queries(const queries *q, int32_t i, int n, rows row, int32_t keys, rows ahead, int bytes, float *scores) {
@@ -152,14 +144,14 @@ INLINE void weigh(float *scores, int32_t first, int32_t last, float *max, float 
     const int32_t begin = first & -kWidth;
     for (int32_t t = begin; t < first; t++) scores[t] = -INFINITY;
     for (int32_t t = last + 1; t % kWidth; t++) scores[t] = -INFINITY;
-    f32x8 m = set8(-INFINITY), s = {0};
+    f32x8 m = set8(-INFINITY), s = set8(0);
     for (int32_t t = begin; t <= last; t += kWidth) m = max8(m, load8(scores + t));
     *max = largest(m);
     m = set8(*max);
     for (int32_t t = begin; t <= last; t += kWidth) {
-        const f32x8 w = exp8(load8(scores + t) - m);
+        const f32x8 w = exp8(sub8(load8(scores + t), m));
         store8(scores + t, w);
-        s += w;
+        s = add8(s, w);
     }
     *sum = sum8(s);
 }
@@ -264,9 +256,9 @@ static inline void attend(const queries *q, int32_t split, int32_t next, partial
 INLINE void merge(float *max, float *sum, float *values, float split_max, float split_sum, const float *split_values, int wide) {
     const float m = *max > split_max ? *max : split_max;
     const f32x8 old = exp8(set8(*max - m)), new = exp8(set8(split_max - m));
-    *sum = fmaf(split_sum, new[0], *sum * old[0]);
+    *sum = fmaf(split_sum, first_of8(new), *sum * first_of8(old));
     *max = m;
-    for (int d = 0; d < wide; d += kWidth) store8(values + d, fma8(load8(split_values + d), new, load8(values + d) * old));
+    for (int d = 0; d < wide; d += kWidth) store8(values + d, fma8(load8(split_values + d), new, mul8(load8(values + d), old)));
 }
 
 // Writes the result of one query vector; zeros where it saw nothing.

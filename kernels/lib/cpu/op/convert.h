@@ -9,7 +9,7 @@ INLINE int element_bytes(atlas_DType type) { return type == ATLAS_F32 ? 4 : 2; }
 INLINE f32x8 load_elements(const void *p, atlas_DType type) {
     if (type == ATLAS_F32) return load8(p);
     if (type == ATLAS_BF16) return load8_bf16(p);
-    return (f32x8)_mm256_cvtph_ps(_mm_loadu_si128(p));
+    return load8_f16(p);
 }
 INLINE void store_elements(void *p, f32x8 x, atlas_DType type) {
     if (type == ATLAS_F32)
@@ -17,7 +17,7 @@ INLINE void store_elements(void *p, f32x8 x, atlas_DType type) {
     else if (type == ATLAS_BF16)
         store8_bf16(p, x);
     else
-        _mm_storeu_si128(p, _mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT));
+        store8_f16(p, x);
 }
 
 INLINE void convert_between(char *out, atlas_DType to, const char *in, atlas_DType from, int n) {

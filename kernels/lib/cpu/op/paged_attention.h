@@ -34,7 +34,7 @@ INLINE void gather(queries *q, const atlas_PagedAttention *a, int32_t seq, int32
     for (int32_t i = 0; i < q->count; i++) {
         const int32_t r = row + (begin + i) / group, h = head * group + (begin + i) % group;
         const float *in = a->Q + (size_t)r * a->QPitch + (size_t)h * dim;
-        for (int d = 0; d < dim; d += kWidth) put_query(q, i, d, load_up_to8(in + d, dim - d) * a->Scale);
+        for (int d = 0; d < dim; d += kWidth) put_query(q, i, d, mul8(load_up_to8(in + d, dim - d), set8(a->Scale)));
         q->last[i] = last_seen(a, seq, r);
         q->first[i] = first_seen(a, q->last[i]);
     }

@@ -14,8 +14,8 @@ INLINE void turn_halves(float *head, const float *cosine, const float *sine, int
         const int n = pairs - j;
         const f32x8 x = load_up_to8(head + j, n), y = load_up_to8(head + pairs + j, n);
         const f32x8 c = load_up_to8(cosine + j, n), s = load_up_to8(sine + j, n);
-        store_up_to8(head + j, fma8(-y, s, x * c), n);
-        store_up_to8(head + pairs + j, fma8(x, s, y * c), n);
+        store_up_to8(head + j, fma8(neg8(y), s, mul8(x, c)), n);
+        store_up_to8(head + pairs + j, fma8(x, s, mul8(y, c)), n);
     }
 }
 

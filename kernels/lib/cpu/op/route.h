@@ -5,7 +5,7 @@
 
 static_assert(sizeof(atlas_act) == sizeof(float), "activations are f32");
 
-INLINE f32x8 sigmoid8(f32x8 x) { return 1.0f / (1.0f + exp8(-x)); }
+INLINE f32x8 sigmoid8(f32x8 x) { return div8(set8(1), add8(set8(1), exp8(neg8(x)))); }
 
 // What the scores of a row need besides its logits.
 typedef struct {
@@ -13,15 +13,15 @@ typedef struct {
 } softmax_terms;
 
 INLINE softmax_terms softmax_of(const float *logits, int n) {
-    f32x8 max = set8(-INFINITY), sum = {0};
+    f32x8 max = set8(-INFINITY), sum = set8(0);
     for (int e = 0; e < n; e += kWidth) max = max8(pick8(first8(n - e), max, load_up_to8(logits + e, n - e)), max);
     const f32x8 m = set8(largest(max));
-    for (int e = 0; e < n; e += kWidth) sum += pick8(first8(n - e), set8(0), exp8(load_up_to8(logits + e, n - e) - m));
-    return (softmax_terms){m[0], sum8(sum)};
+    for (int e = 0; e < n; e += kWidth) sum = add8(sum, pick8(first8(n - e), set8(0), exp8(sub8(load_up_to8(logits + e, n - e), m))));
+    return (softmax_terms){first_of8(m), sum8(sum)};
 }
 
 INLINE f32x8 scores8(const atlas_Route *a, f32x8 logits, softmax_terms s) {
-    return a->Routing == ATLAS_ROUTE_SIGMOID ? sigmoid8(logits) : exp8(logits - s.max) / s.sum;
+    return a->Routing == ATLAS_ROUTE_SIGMOID ? sigmoid8(logits) : div8(exp8(sub8(logits, set8(s.max))), set8(s.sum));
 }
 
 // Takes the largest out of n keys (whole lanes, NaN where there is none or it was taken), the first where several tie.
@@ -30,7 +30,7 @@ INLINE int take_largest(float *keys, int n) {
     for (int e = 0; e < n; e += kWidth) max = max8(load8(keys + e), max);
     const f32x8 m = set8(largest(max));
     for (int e = 0; e < n; e += kWidth) {
-        const int equal = _mm256_movemask_ps((__m256)(load8(keys + e) == m));
+        const int equal = bits_of8(equal8(load8(keys + e), m));
         if (!equal) continue;
         e += __builtin_ctz(equal);
         keys[e] = NAN;
@@ -57,14 +57,14 @@ static inline void route_row(const atlas_Route *a, float *keys, size_t row) {
     const softmax_terms terms = a->Routing == ATLAS_ROUTE_SIGMOID ? (softmax_terms){0, 1} : softmax_of(logits, n);
     for (int e = 0; e < wide; e += kWidth) {
         f32x8 key = load_up_to8(logits + e, n - e);
-        if (a->Bias) key = scores8(a, key, terms) + load_up_to8(a->Bias + e, n - e);
+        if (a->Bias) key = add8(scores8(a, key, terms), load_up_to8(a->Bias + e, n - e));
         store8(keys + e, pick8(first8(n - e), set8(NAN), key));
     }
     float sum = 0;
     for (int k = 0; k < a->TopK; k++) {
         const int e = take_largest(keys, wide);
         ids[k] = e < 0 ? lowest_free(ids, k) : e;
-        weights[k] = scores8(a, set8(logits[ids[k]]), terms)[0];
+        weights[k] = first_of8(scores8(a, set8(logits[ids[k]]), terms));
         sum += weights[k];
     }
     const float factor = a->Normalise ? a->Scale / sum : a->Scale;

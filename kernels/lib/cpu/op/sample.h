@@ -41,7 +41,6 @@ static inline void prepare(const atlas_Sample *a, size_t row, int32_t chunk, flo
     const int32_t begin = chunk * kChunk, n = a->Vocab - begin < kChunk ? a->Vocab - begin : kChunk;
     const float *in = a->Logits + row * a->Vocab + begin;
     const uint32_t *mask = a->Mask ? a->Mask + (row * ((a->Vocab + 31) / 32)) + begin / 32 : 0;
-    const i32x8 bit = {1, 2, 4, 8, 16, 32, 64, 128};
     const f32x8 none = set8(-INFINITY);
     memcpy(z, in, n * sizeof(float));
     for (int32_t i = n; i < kChunk; i++) z[i] = -INFINITY;
@@ -49,9 +48,9 @@ static inline void prepare(const atlas_Sample *a, size_t row, int32_t chunk, flo
     for (int32_t run = 0; run < kRuns; run++) {
         f32x8 max = none;
         for (int32_t i = run * kRun; i < (run + 1) * kRun; i += kWidth) {
-            f32x8 v = load8(z + i) + 0.0f;  // so that both zeros are one
-            v = pick8((i32x8)((u32x8)v & 0x7fffffff) < 0x7f800000, none, v);
-            if (mask) v = pick8(((int32_t)(i < n ? mask[i / 32] >> i % 32 : 0) & bit) == bit, none, v);
+            f32x8 v = add8(load8(z + i), set8(0));  // so that both zeros are one
+            v = pick8(finite8(v), none, v);
+            if (mask) v = pick8(mask_of8(i < n ? mask[i / 32] >> i % 32 : 0), none, v);
             store8(z + i, v);
             max = max8(v, max);
         }
@@ -76,8 +75,8 @@ static inline void sample_scan(const atlas_Sample *a, void *scratch, uint32_t ch
     if (!needs_mass(a, row) || c->max == -INFINITY) return;
     const float inverse = inverse_temperature(a, row);
     for (int32_t run = 0; run < kRuns; run++) {
-        f32x8 sum = {0};
-        for (int32_t i = run * kRun; i < (run + 1) * kRun; i += kWidth) sum += mass8(load8(c->logits + i), c->max, inverse);
+        f32x8 sum = set8(0);
+        for (int32_t i = run * kRun; i < (run + 1) * kRun; i += kWidth) sum = add8(sum, mass8(load8(c->logits + i), c->max, inverse));
         c->mass += sum8(sum);
     }
 }

@@ -35,21 +35,21 @@ typedef struct {
 
 INLINE int before(sample_token x, sample_token y) { return x.z > y.z || (x.z == y.z && x.id < y.id); }
 INLINE float logit(const sample_row *r, int32_t id) { return r->chunk[id / kChunk].logits[id % kChunk]; }
-INLINE f32x8 mass8(f32x8 z, float max, float inverse_temperature) { return exp8((z - max) * inverse_temperature); }
+INLINE f32x8 mass8(f32x8 z, float max, float inverse_temperature) { return exp8(mul8(sub8(z, set8(max)), set8(inverse_temperature))); }
 
 // The first token of a run that comes after t; z is -∞ if there is none.
 INLINE sample_token next_in_run(const sample_row *r, int32_t run, sample_token t) {
     const float *z = r->chunk[run / kRuns].logits + run % kRuns * kRun;
-    const i32x8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    const f32x8 after = set8(t.z);
     f32x8 left[kRun / kWidth], max = set8(-INFINITY);
     for (int i = 0; i < kRun / kWidth; i++) {
         const f32x8 v = load8(z + i * kWidth);
-        left[i] = pick8((v < t.z) | ((v == t.z) & (lane + (run * kRun + i * kWidth) > t.id)), set8(-INFINITY), v);
+        left[i] = pick8(or8(less8(v, after), and8(equal8(v, after), beyond8(run * kRun + i * kWidth, t.id))), set8(-INFINITY), v);
         max = max8(left[i], max);
     }
     const float m = largest(max);
     for (int i = 0; i < kRun / kWidth; i++) {
-        const int equal = _mm256_movemask_ps((__m256)(left[i] == m));
+        const int equal = bits_of8(equal8(left[i], set8(m)));
         if (equal) return (sample_token){m, run * kRun + i * kWidth + __builtin_ctz(equal)};
     }
     return (sample_token){-INFINITY, run * kRun};
@@ -117,7 +117,7 @@ typedef struct {
     double count, mass;
 } sample_share;
 
-INLINE double mass_of(const sample_row *r, float z) { return mass8(set8(z), r->max, r->inverse_temperature)[0]; }
+INLINE double mass_of(const sample_row *r, float z) { return first_of8(mass8(set8(z), r->max, r->inverse_temperature)); }
 
 // The share of logits that are at least from and less than below.
 static inline sample_share share_of(const sample_row *r, float from, float below) {
@@ -125,14 +125,14 @@ static inline sample_share share_of(const sample_row *r, float from, float below
     for (int32_t run = 0; run < r->chunks * kRuns; run++) {
         if (r->chunk[run / kRuns].maxima[run % kRuns] < from) continue;
         const float *z = r->chunk[run / kRuns].logits + run % kRuns * kRun;
-        f32x8 mass = {0};
+        f32x8 mass = set8(0);
         int count = 0;
         for (int i = 0; i < kRun; i += kWidth) {
             const f32x8 v = load8(z + i);
-            const i32x8 in = (v >= from) & (v < below);
-            const int bits = _mm256_movemask_ps((__m256)in);
+            const mask8 in = and8(at_least8(v, set8(from)), less8(v, set8(below)));
+            const int bits = bits_of8(in);
             if (!bits) continue;
-            mass += pick8(in, set8(0), mass8(v, r->max, r->inverse_temperature));
+            mass = add8(mass, pick8(in, set8(0), mass8(v, r->max, r->inverse_temperature)));
             count += __builtin_popcount(bits);
         }
         s.mass += sum8(mass);

@@ -11,6 +11,6 @@ static inline void swiglu(const atlas_SwiGLU *a, uint32_t x, uint32_t y, uint32_
     float *out = a->Out + (size_t)y * a->Cols;
     for (int c = begin; c < end; c += kWidth) {
         const f32x8 g = load_up_to8(gate + c, end - c);
-        store_up_to8(out + c, g / (1.0f + exp8(-g)) * load_up_to8(up + c, end - c), end - c);
+        store_up_to8(out + c, mul8(div8(g, add8(set8(1), exp8(neg8(g)))), load_up_to8(up + c, end - c)), end - c);
     }
 }

@@ -17,63 +17,18 @@ typedef struct {
 static_assert(sizeof(activation) == 40, "manifests size the scratch by it");
 static_assert(kScheme != ATLAS_SCHEME_BF16, "int8 needs blocks of 32");
 enum { kGroup = 32 };
+#endif
+
+// prepare_row, and how two bf16 lie in a row.
+#ifdef __aarch64__
+#include "lib/cpu/arm64/activation.h"
+#elif defined __AVX2__
+#include "lib/cpu/x86/activation.h"
 #else
-typedef struct {
-    uint16_t even, odd;          // two columns, rounded
-    uint16_t even_rest, odd_rest;  // what the rounding left, rounded
-} activation;
-static_assert(sizeof(activation) == 8, "manifests size the scratch by it");
-enum { kGroup = 2 };
+#include "lib/cpu/portable/activation.h"
 #endif
 
 static inline size_t activation_pitch(int cols) { return (cols + kGroup - 1) / kGroup; }
-
-#if kForm == 1
-// Four groups of eight columns to 32 codes; the order that the two packs leave is undone by the permutation.
-static inline void prepare_row(const float *in, activation *out, int cols) {
-    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    for (int b = 0; b < cols / 32; b++, in += 32, out++) {
-        __m256 x[4];
-        __m256i largest = _mm256_setzero_si256();
-        for (int i = 0; i < 4; i++) {
-            x[i] = _mm256_loadu_ps(in + 8 * i);
-            largest = _mm256_max_epi32(largest, _mm256_and_si256(_mm256_castps_si256(x[i]), magnitude));
-        }
-        __m128i m = _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
-        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
-        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
-        const float top = _mm_cvtss_f32(_mm_castsi128_ps(m));
-        const int tiny = top < 0x1p-100f;  // 127/top would overflow
-        const __m256 inverse = _mm256_set1_ps(tiny ? 0 : 127 / top);
-        __m256i q[4];
-        for (int i = 0; i < 4; i++) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
-        const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
-        __m128i s = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-        s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
-        s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
-        const __m256i codes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
-        _mm256_storeu_si256((__m256i *)out->code, _mm256_permutevar8x32_epi32(codes, order));
-        out->scale = tiny ? 0 : top / 127;
-        out->sum = _mm_cvtsi128_si32(s);
-    }
-}
-#elif kForm == 2
-// One bf16 has eight bits, which small models notice; with a second one for the rest there are sixteen. An odd last
-// column is paired with zero.
-static inline void prepare_row(const float *in, activation *out, int cols) {
-    for (int c = 0; c < cols; c += 16, out += 8) {
-        const __mmask16 there = cols - c < 16 ? (1 << (cols - c)) - 1 : 0xffff;
-        const __m512 x = _mm512_maskz_loadu_ps(there, in + c);
-        const __m256i top = (__m256i)_mm512_cvtneps_pbh(x);
-        const __m512 rounded = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(top), 16));
-        const __m256i rest = (__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps(x, rounded));
-        // Pairs of both, in turn: a 32-bit lane is a pair.
-        const __m512i order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-        const __m512i pairs = _mm512_permutex2var_epi32(_mm512_castsi256_si512(top), order, _mm512_castsi256_si512(rest));
-        _mm512_mask_storeu_epi64(out, cols - c < 16 ? (1 << (cols - c + 1) / 2) - 1 : 0xff, pairs);
-    }
-}
-#endif
 
 #if kForm
 enum { kPrepare = 8 };  // rows that a block prepares

@@ -25,7 +25,7 @@ static inline void expert_up_tile(const atlas_ExpertUp *a, const activation *row
         float *out = a->Out + (size_t)pick[j] * inner + first;
         for (int i = 0; i < count; i += kWidth) {
             const f32x8 g = load_up_to8(gate[j] + i, count - i), u = load_up_to8(up[j] + i, count - i);
-            store_up_to8(out + i, g / (1.0f + exp8(-g)) * u, count - i);
+            store_up_to8(out + i, mul8(div8(g, add8(set8(1), exp8(neg8(g)))), u), count - i);
         }
     }
 }

@@ -4,8 +4,10 @@
 #include "tile_f32.h"
 #elif kForm == 1
 #include "tile_int8.h"
+#elif defined __aarch64__
+#include "lib/cpu/arm64/tile_bf16.h"
 #else
-#include "tile_bf16.h"
+#include "lib/cpu/x86/tile_bf16.h"
 #endif
 
 typedef float products[2][kTileRows][kLanes];  // of two panels and the rows of a tile
@@ -46,6 +48,7 @@ static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix
     const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
 #define CASE(n)                                             \
     case n:                                                 \
+        if (n > kTileRows) break;                           \
         if (panels == 1)                                    \
             multiply_panels(1, n, at, w->Cols, row, out);   \
         else                                                \
@@ -56,14 +59,10 @@ static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix
         CASE(2);
         CASE(3);
         CASE(4);
-#if kForm == 0 || defined __AVX512BW__
         CASE(5);
         CASE(6);
-#endif
-#ifdef __AVX512BW__
         CASE(7);
         CASE(8);
-#endif
     }
 #undef CASE
     if (!w->Scale) return;

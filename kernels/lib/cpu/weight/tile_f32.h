@@ -6,8 +6,10 @@
 
 #ifdef __AVX512BW__
 enum { kTileRows = 8, kPairRows = 8 };  // rows of a tile, and of one that spans two panels
-#else
+#elif defined __AVX2__ || defined __aarch64__
 enum { kTileRows = 6, kPairRows = 2 };
+#else
+enum { kTileRows = 2, kPairRows = 1 };  // sixteen registers of four lanes
 #endif
 
 // acc[i][r] += w of panel i times column c of row r.

@@ -4,12 +4,6 @@
 #pragma once
 #include "dot.h"
 
-#ifdef __AVX512BW__
-enum { kTileRows = 8, kPairRows = 8 };  // rows of a tile, and of one that spans two panels
-#else
-enum { kTileRows = 4, kPairRows = 0 };
-#endif
-
 enum { kAhead = 2048 };  // bytes to fetch ahead of use
 
 // Integer sums of block b, for all rows of the tile.
@@ -41,15 +35,24 @@ INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *co
     }
 }
 
+#ifdef __ARM_FEATURE_MATMUL_INT8
+#include "lib/cpu/arm64/sums_in_pairs.h"
+#endif
+
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     for (int b = 0; b < cols / 32; b++) {
         if (n == 1)  // one row waits for memory
             for (int i = 0; i < p; i++)
                 for (int line = 0; line < kPackedBlock; line += 64)
-                    _mm_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line, _MM_HINT_T0);
+                    __builtin_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line);
         i32x16 sum[2][kTileRows];
         if (n * p > 2) __asm__ volatile("" ::"r"(acc) : "memory");  // keeps acc in memory, so that sum has the registers
-        tile_sums(p, n, at, b, row, sum);
+#ifdef __ARM_FEATURE_MATMUL_INT8
+        if (n > 1)
+            tile_sums_in_pairs(n, at, b, row, sum[0]);
+        else
+#endif
+            tile_sums(p, n, at, b, row, sum);
 #pragma GCC unroll 2
         for (int i = 0; i < p; i++) {
             const uint16_t *scales = scales_at(&at[i], b);

@@ -3,7 +3,7 @@
 // An output is one chain of vdpbf16ps over the pairs of columns in order, first the rounded pair and then its rest,
 // whatever n and p are.
 #pragma once
-#include "activation.h"
+#include "lib/cpu/weight/activation.h"
 
 static_assert(kScheme == ATLAS_SCHEME_BF16, "words are pairs of bf16");
 enum { kTileRows = 8, kPairRows = 8 };  // rows of a tile, and of one that spans two panels

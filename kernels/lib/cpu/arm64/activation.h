@@ -1,0 +1,47 @@
+// prepare_row of activation.h in NEON.
+#pragma once
+
+#if kForm == 1
+static inline void prepare_row(const float *in, activation *out, int cols) {
+    for (int b = 0; b < cols / 32; b++, in += 32, out++) {
+        float32x4_t x[8];
+        int32x4_t largest = vdupq_n_s32(0), sum = largest;
+        for (int i = 0; i < 8; i++) {
+            x[i] = vld1q_f32(in + 4 * i);
+            largest = vmaxq_s32(largest, (int32x4_t)x[i] & 0x7fffffff);
+        }
+        const int32_t bits = vmaxvq_s32(largest);
+        float top;
+        memcpy(&top, &bits, sizeof top);
+        const int tiny = top < 0x1p-100f;  // 127/top would overflow
+        const float inverse = tiny ? 0 : 127 / top;
+        for (int i = 0; i < 8; i += 2) {
+            const int32x4_t lo = vcvtnq_s32_f32(x[i] * inverse), hi = vcvtnq_s32_f32(x[i + 1] * inverse);
+            sum += lo + hi;
+            vst1_s8(out->code + 4 * i, vqmovn_s16(vcombine_s16(vqmovn_s32(lo), vqmovn_s32(hi))));
+        }
+        out->scale = tiny ? 0 : top / 127;
+        out->sum = vaddvq_s32(sum);
+    }
+}
+#elif kForm == 2
+typedef struct {
+    uint16_t top[4];   // four columns, rounded
+    uint16_t rest[4];  // what the rounding left, rounded
+} activation;
+static_assert(sizeof(activation) == 16, "manifests size the scratch by it");
+enum { kGroup = 4 };
+
+// One bf16 has eight bits, which small models notice; with a second one for the rest there are sixteen. Columns past
+// the last are zero.
+static inline void prepare_row(const float *in, activation *out, int cols) {
+    for (int c = 0; c < cols; c += 4, out++) {
+        float part[4] = {0};
+        memcpy(part, in + c, (cols - c < 4 ? cols - c : 4) * sizeof *in);
+        const float32x4_t x = vld1q_f32(part);
+        const bfloat16x4_t top = vcvt_bf16_f32(x);
+        vst1_bf16((bfloat16_t *)out->top, top);
+        vst1_bf16((bfloat16_t *)out->rest, vcvt_bf16_f32(x - vcvt_f32_bf16(top)));
+    }
+}
+#endif
