@@ -19,12 +19,21 @@ type mark struct {
 	_                       uint32
 }
 
+// compiler makes code for the processor of this program, which an emulator may be.
+func compiler() string {
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	if path, err := exec.LookPath(machine + "-linux-gnu-gcc"); err == nil {
+		return path
+	}
+	return "gcc"
+}
+
 // build compiles the pool and the test kernels into one image.
 func build(t testing.TB) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "image.so")
 	pool := filepath.Join("..", "..", "..", "kernels", "lib", "cpu", "pool.c")
-	gcc := exec.Command("gcc", "-std=gnu2x", "-O2", "-fPIC", "-shared", "-pthread", "-o", out, pool, "testdata/kernels.c")
+	gcc := exec.Command(compiler(), "-std=gnu2x", "-O2", "-fPIC", "-shared", "-pthread", "-o", out, pool, "testdata/kernels.c")
 	if text, err := gcc.CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, text)
 	}

@@ -1,3 +1,5 @@
+//go:build !arm64
+
 package cpu
 
 import (
@@ -10,8 +12,7 @@ func Features() []string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
 		key, value, _ := strings.Cut(line, ":")
-		switch strings.TrimSpace(key) {
-		case "flags", "Features":
+		if strings.TrimSpace(key) == "flags" {
 			return strings.Fields(value)
 		}
 	}
