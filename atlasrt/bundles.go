@@ -3,8 +3,6 @@ package main
 import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/generated/b200"
-	"github.com/atlas-inference/atlas/generated/cpu_x86_64_v3"
-	"github.com/atlas-inference/atlas/generated/cpu_x86_64_v4"
 	"github.com/atlas-inference/atlas/generated/gb10"
 	"github.com/atlas-inference/atlas/generated/h200"
 	"github.com/atlas-inference/atlas/generated/rtx6000pro"
@@ -12,5 +10,5 @@ import (
 
 // bundles are the kernels that this program is linked with, the best for a machine that can run several first.
 func bundles() []*bundle.Bundle {
-	return []*bundle.Bundle{h200.Bundle(), b200.Bundle(), rtx6000pro.Bundle(), gb10.Bundle(), cpu_x86_64_v4.Bundle(), cpu_x86_64_v3.Bundle()}
+	return append([]*bundle.Bundle{h200.Bundle(), b200.Bundle(), rtx6000pro.Bundle(), gb10.Bundle()}, processors()...)
 }
