@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -114,13 +115,20 @@ func TestManyKernels(t *testing.T) {
 	}
 }
 
-// A build with nothing to do is not felt. The best of several tries is what the machine can do when it is not busy.
+// A build with nothing to do is not felt: best of several tries in processor time, since others may use the machine.
 func TestWarmBuild(t *testing.T) {
 	const limit = 150 * time.Millisecond
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+	used := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
 	best := time.Hour
-	for try := 0; try < 100 && best > limit; try++ {
-		start := time.Now()
+	for end := time.Now().Add(20 * time.Second); best > limit && time.Now().Before(end); {
+		before := used()
 		p, err := load("..", everything)
 		if err != nil {
 			t.Fatal(err)
@@ -131,8 +139,9 @@ func TestWarmBuild(t *testing.T) {
 		if _, err := p.strays(); err != nil {
 			t.Fatal(err)
 		}
-		best = min(best, time.Since(start))
+		best = min(best, used()-before)
 	}
+	t.Logf("at best %v", best)
 	if best > limit {
 		t.Errorf("the whole tree takes %v, want at most %v", best, limit)
 	}

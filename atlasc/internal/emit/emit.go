@@ -12,9 +12,12 @@ import (
 	"fmt"
 	"go/format"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 	"text/template"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/contract"
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
@@ -122,7 +125,7 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 		return nil, err
 	}
 	out := &Output{Files: map[string][]byte{HeaderFile: header}}
-	sources := source.NewTree(func(name string) ([]byte, error) {
+	out.Sources = source.NewTree(func(name string) ([]byte, error) {
 		if text, ok := out.Files[name]; ok {
 			return text, nil
 		}
@@ -131,10 +134,9 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 		}
 		return fs.ReadFile(tree, name)
 	})
-	out.Sources = sources
 	var diags diag.List
 	for _, h := range p.Hardware {
-		pkg, err := out.hardware(p.Contract, h, sources)
+		pkg, err := out.units(h)
 		var list diag.List
 		if errors.As(err, &list) {
 			diags = append(diags, list...)
@@ -145,11 +147,28 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 		}
 		out.Packages = append(out.Packages, pkg)
 	}
-	return out, diags.Err()
+	if err := diags.Err(); err != nil {
+		return nil, err
+	}
+	var group errgroup.Group // formatting takes most of the time, and packages know nothing of each other
+	code := make([]map[string][]byte, len(out.Packages))
+	for i, pkg := range out.Packages {
+		group.Go(func() (err error) {
+			code[i], err = pkg.launchCode(p.Contract, header)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, files := range code {
+		maps.Copy(out.Files, files)
+	}
+	return out, nil
 }
 
-// hardware adds the files of one hardware.
-func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *source.Tree) (*Package, error) {
+// units adds what is to be compiled for one hardware.
+func (o *Output) units(h *plan.Hardware) (*Package, error) {
 	tool, err := toolchain.Find(h.Hardware, "", toolchain.Commands{})
 	if err != nil {
 		return nil, diag.List{{Pos: diag.Pos{File: "targets/" + h.File, Line: h.Line("toolchain")},
@@ -171,13 +190,18 @@ func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *sourc
 			At: diag.Pos{File: "targets/" + h.File, Line: h.Line("runtime")},
 		})
 	}
-	if p.Sources, err = sourcesHash(p, tool, sources); err != nil {
-		return nil, err
-	}
+	o.Files[path.Join(p.Folder(), "blob", ".keep")] = []byte{}
+	p.Sources, err = sourcesHash(p, tool, o.Sources)
+	return p, err
+}
+
+// launchCode writes the package's Go files and sets its Contract.
+func (p *Package) launchCode(c *contract.Contract, header []byte) (map[string][]byte, error) {
+	files := map[string][]byte{}
 	contractHash := sha256.New()
-	contractHash.Write(o.Files[HeaderFile])
+	contractHash.Write(header)
 	data := newSetData(c, p)
-	for i, s := range h.Sets {
+	for i, s := range p.Hardware.Sets {
 		name, file, of := "zset.go.tmpl", "zset.go", data
 		if i > 0 {
 			name, file, of = "zset_model.go.tmpl", "z"+plan.Identifier(s.Model)+"_set.go", data.model(s)
@@ -187,7 +211,7 @@ func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *sourc
 			return nil, err
 		}
 		contractHash.Write(text)
-		o.Files[path.Join(p.Folder(), file)] = text
+		files[path.Join(p.Folder(), file)] = text
 	}
 	for _, e := range p.Entries {
 		fmt.Fprintln(contractHash, e.Name)
@@ -197,9 +221,8 @@ func (o *Output) hardware(c *contract.Contract, h *plan.Hardware, sources *sourc
 	if err != nil {
 		return nil, err
 	}
-	o.Files[path.Join(p.Folder(), "zbundle.go")] = text
-	o.Files[path.Join(p.Folder(), "blob", ".keep")] = []byte{}
-	return p, nil
+	files[path.Join(p.Folder(), "zbundle.go")] = text
+	return files, nil
 }
 
 // sourcesHash covers everything that an image is compiled from, compiler and machine aside.
