@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,19 +22,13 @@ type testCommand struct{ opsFlags }
 
 func (c *testCommand) Run(env *environment) error { return c.run(env, "test") }
 
-type benchCommand struct {
-	opsFlags
-	Peers string `name:"peers" help:"Times of other libraries to show beside (see tools/peers/cuda.py)." type:"existingfile" placeholder:"FILE.JSON"`
-}
-
-func (c *benchCommand) Run(env *environment) error {
-	if c.Peers != "" {
-		return c.run(env, "bench", "--peers", c.Peers)
-	}
-	return c.run(env, "bench")
-}
-
+// run hands over to the runtime.
 func (c *opsFlags) run(env *environment, verb string, more ...string) error {
+	return c.runtime(env, env.stdout, verb, more...)
+}
+
+// runtime runs a verb of the runtime's ops command, which writes to stdout.
+func (c *opsFlags) runtime(env *environment, stdout io.Writer, verb string, more ...string) error {
 	root, err := findRoot(env.root)
 	if err != nil {
 		return err
@@ -52,7 +47,7 @@ func (c *opsFlags) run(env *environment, verb string, more ...string) error {
 		args = append(args, "--json")
 	}
 	cmd := exec.CommandContext(env.ctx, program, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, env.stdout, env.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, env.stderr
 	err = cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
