@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,7 +15,17 @@ import (
 
 type explainCommand struct {
 	Target string `arg:"" help:"Hardware, or hardware/model."`
-	Op     string `arg:"" help:"Operation of package op."`
+	Op     string `arg:"" optional:"" help:"Operation of package op; with --config all where it is left out."`
+	costFlags
+}
+
+// Help shows both forms; kong prints it.
+func (*explainCommand) Help() string {
+	return `Which line of a manifest serves what:  atlasc explain h200 Linear
+What a model's calls cost:             atlasc explain h200 --config config.json --quant bf16 --batch 16 --measured kept.json
+
+A cost is the bytes that a call must move at least: buffers once, of caches and experts what is touched. Processor
+features count as there unless --without names them.`
 }
 
 func (c *explainCommand) Run(env *environment) error {
@@ -26,12 +37,21 @@ func (c *explainCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
+	if c.Op != "" && p.plan.Contract.Op(c.Op) == nil {
+		return usageError{fmt.Errorf("there is no operation %q (%s)", c.Op, diag.Suggest(c.Op, p.plan.Contract.Names()))}
+	}
+	if c.Config != "" {
+		return c.costFlags.run(env, p, pkg.Hardware, set, c.Op)
+	}
+	if c.Op == "" {
+		return usageError{errors.New("name an operation, or pass --config")}
+	}
 	dispatch := set.Dispatch(c.Op)
 	if dispatch == nil {
 		dispatch = pkg.Hardware.Sets[0].Dispatch(c.Op) // a model's set has only what differs
 	}
 	if dispatch == nil {
-		return usageError{fmt.Errorf("there is no operation %q (%s)", c.Op, diag.Suggest(c.Op, p.plan.Contract.Names()))}
+		return fmt.Errorf("hardware %s has no kernel for operation %s, which is optional", pkg.Hardware.Name, c.Op)
 	}
 	for _, cs := range dispatch.Cases {
 		names := make([]string, len(cs.Schemes))
