@@ -22,8 +22,14 @@ __device__ inline uint32_t subtract_pair(uint32_t x, uint32_t y) {
     const __nv_bfloat162 d = __hsub2(reinterpret_cast<const __nv_bfloat162 &>(x), reinterpret_cast<const __nv_bfloat162 &>(y));
     return reinterpret_cast<const uint32_t &>(d);
 }
-__device__ inline uint32_t low_twice(uint32_t x) { return __byte_perm(x, x, 0x1010); }
-__device__ inline uint32_t high_twice(uint32_t x) { return __byte_perm(x, x, 0x3232); }
+__device__ inline uint32_t low_twice(uint32_t x) {
+    const __nv_bfloat162 p = __low2bfloat162(reinterpret_cast<const __nv_bfloat162 &>(x));
+    return reinterpret_cast<const uint32_t &>(p);
+}
+__device__ inline uint32_t high_twice(uint32_t x) {
+    const __nv_bfloat162 p = __high2bfloat162(reinterpret_cast<const __nv_bfloat162 &>(x));
+    return reinterpret_cast<const uint32_t &>(p);
+}
 
 constexpr uint32_t kTwo118 = 0x7a807a80, kTwo120 = 0x7b807b80;  // pairs of bf16
 

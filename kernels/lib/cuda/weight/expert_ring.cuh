@@ -1,0 +1,372 @@
+// ExpertUp and ExpertDown for few rows, any scheme. Picks are grouped by expert into tiles of at most 8·kTiles, so that a tile
+// reads its weights once; every block finds all tiles itself. A pick's bits depend on scheme and kWarps alone, and
+// expert_down_few agrees with expert_down_picks followed by expert_down_sum.
+//
+// Any grid along x; one block per multiprocessor is meant, or two. kWarps·32 threads. Dynamic shared memory: the shape's
+// kShared, then 4 bytes a pick (none where picks > 4096), then (not expert_down_few) 12 bytes a tile, of which there are at most
+// min(picks, W.Count + picks/(8·kTiles)), to a multiple of 128, then for expert_up where kResident Rows·128·(Cols/64 rounded up).
+#pragma once
+#include "lib/cuda/weight/ring.cuh"
+
+namespace atlas {
+
+// Sorted picks begin … end-1, all of one expert.
+struct pick_tile {
+    int expert, begin, end;
+};
+
+// Order, in shared memory where it is short, and tiles.
+struct pick_tiles {
+    static constexpr int kKept = 4096;
+    const int32_t *order;
+    int32_t *kept;
+    pick_tile *tiles;
+    int count = 0, total, most;
+
+    __device__ pick_tiles(uint8_t *shared, int experts, int total, int size)
+        : order(nullptr), kept(reinterpret_cast<int32_t *>(shared)), tiles(reinterpret_cast<pick_tile *>(kept + (total <= kKept ? total : 0))), total(total),
+          most(min(total, experts + total / size)) {}
+    __device__ int bytes() const { return int(reinterpret_cast<uint8_t *>(tiles + most) - reinterpret_cast<uint8_t *>(kept) + 127) / 128 * 128; }
+    // Pick number i of the order; -1 where there is none.
+    __device__ int pick(int i) const { return order[i] < total ? max(order[i], -1) : -1; }
+
+    // All threads; ends with a barrier.
+    template <int kThreads>
+    __device__ void find(const int32_t *from, const int32_t *starts, int experts, int size) {
+        order = total <= kKept ? kept : from;
+        if (total <= kKept)
+            for (int i = threadIdx.x; i < total; i += kThreads) kept[i] = from[i];
+        for (int base = 0; base < experts; base += kThreads) {
+            const int e = base + threadIdx.x;
+            const int begin = e < experts ? starts[e] : 0, end = e < experts ? min(starts[e + 1], total) : 0;
+            const int mine = begin >= 0 && end > begin ? (end - begin + size - 1) / size : 0;
+            const scan s = block_scan<kThreads>(mine);
+            for (int i = 0; i < mine && count + s.before + i < most; i++)
+                tiles[count + s.before + i] = {e, begin + i * size, min(end, begin + (i + 1) * size)};
+            count += s.total;
+        }
+        count = min(count, most);
+        __syncthreads();
+    }
+};
+
+// Where row and column of a tile lie among its 128 results.
+__device__ inline int strip_index(int row, int column) { return (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 + column / 2; }
+
+// kStrips: one of gates and one of ups; two of ups where these do not begin with a strip (W.Rows % 32 != 0).
+template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+struct expert_up_shape {
+    using ring_t = strip_ring<kScheme, kTiles, kStrips, kUnits, kStages, kResident ? 0 : 8 * kTiles>;
+    static constexpr int kSums = kStrips * kTiles * 128, kSides = kSums <= 256 ? 2 : 1;
+    static constexpr int kParts = kWarps * ring_t::kBytes, kBarriers = kParts + kSides * kWarps * kSums * 4;
+    static constexpr int kShared = (kBarriers + kWarps * kStages * 8 + 127) / 128 * 128;
+};
+
+// A warp makes kStrips strips of a tile's products over all columns.
+template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages>
+struct expert_down_shape {
+    using ring_t = strip_ring<kScheme, kTiles, kStrips, kUnits, kStages, 8 * kTiles>;
+    static constexpr int kBarriers = kWarps * ring_t::kBytes, kShared = (kBarriers + kWarps * kStages * 8 + 127) / 128 * 128;
+};
+
+// A warp per pick: one row of activations.
+template <atlas_Scheme kScheme, int kWarps, int kUnits, int kStages>
+struct expert_down_few_shape {
+    using ring_t = strip_ring<kScheme, 1, 1, kUnits, kStages, 1>;
+    static constexpr int kBarriers = kWarps * ring_t::kBytes, kProducts = kBarriers + kWarps * kStages * 8;
+    static constexpr int kShared = (kProducts + 2 * kWarps * 16 * 4 + 127) / 128 * 128;
+};
+
+}  // namespace atlas
+
+template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+__device__ void expert_up(const atlas_ExpertUp &a) {
+    using namespace atlas;
+    using shape = expert_up_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages, kResident>;
+    using ring_t = typename shape::ring_t;
+    const atlas_Weight &w = a.W;
+    const int half = w.Rows / 2, total = a.Rows * a.TopK, first_up = half / 16, strips = (w.Rows + 15) / 16, groups = (half + 15) / 16;
+    const int units = (w.Cols + 63) / 64, begin = units * warp() / kWarps, end = units * (warp() + 1) / kWarps;
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
+    pick_tiles table(strip_shared + shape::kShared, w.Count, total, 8 * kTiles);
+    uint8_t *const all = strip_shared + shape::kShared + table.bytes();  // activations
+    const bool whole = w.Cols % 8 == 0;
+    wait_for_previous();
+    release_next();
+    if constexpr (kResident) {
+        for (int at = begin; at < end; at++)
+            for (int i = lane(); i < a.Rows * 8; i += 32) stage_chunk(all + at * a.Rows * 128, i / 8, i % 8, a.In + size_t(i / 8) * w.Cols, at * 64, w.Cols, whole);
+        commit_copies();
+    }
+    table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles);
+    const int items = table.count * groups;
+    const auto there = [&](int group) { return min(kStrips, strips - first_up - group + 1); };  // strips of a group
+
+    int item = blockIdx.x, u = begin;
+    const auto fill = [&]() {
+        if (item >= items || begin == end) return;
+        const int expert = table.tiles[item / groups].expert, group = item % groups;
+        const int n = there(group), s = min(ring.strip(), n - 1);
+        ring.fill(w, unit<kScheme>::at(w, expert, s ? first_up + group + s - 1 : group, u), n, u, min(kUnits, end - u));
+        if ((u += kUnits) >= end) u = begin, item += gridDim.x;
+    };
+    for (int s = 0; s < kStages; s++) fill();
+    int x_item = blockIdx.x, x_u = begin, x_slot = 0;
+    const auto stage_piece = [&]() {
+        if (x_item < items && begin < end) {
+            const pick_tile tile = table.tiles[x_item / groups];
+            for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
+                const int pick = table.pick(tile.begin + i / 8);
+                const atlas_act *row = pick >= 0 ? a.In + size_t(pick / a.TopK) * w.Cols : nullptr;
+                uint8_t *to = ring.slots + x_slot * ring_t::kSlot + ring_t::kWeights;
+                for (int j = 0; j < kUnits && x_u + j < end; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (x_u + j) * 64, w.Cols, whole);
+            }
+            if (++x_slot == kStages) x_slot = 0;
+            if ((x_u += kUnits) >= end) x_u = begin, x_item += gridDim.x;
+        }
+        commit_copies();
+    };
+    if constexpr (kResident) {
+        wait_copies<0>();
+        __syncwarp();
+    } else {
+        for (int s = 0; s < kStages; s++) stage_piece();
+    }
+    block_scales<kScheme> scales[kStrips];
+    int side = 0;
+    for (int mine = blockIdx.x; mine < items; mine += gridDim.x) {
+        const pick_tile tile = table.tiles[mine / groups];
+        const int group = mine % groups, picks = tile.end - tile.begin;
+        const row_lanes<kTiles> lanes([&](int r) {
+            r = min(r, picks - 1);
+            return kResident ? max(table.pick(tile.begin + r), 0) / a.TopK : r;
+        });
+#pragma unroll
+        for (int s = 0; s < kStrips; s++)
+            if (s < there(group)) scales[s].load(w, tile.expert, s ? first_up + group + s - 1 : group, begin, end);
+        float c[kStrips][kTiles][4] = {};
+        for (int at = begin; at < end; at += kUnits) {
+            if constexpr (!kResident) wait_copies<kStages - 1>();
+            const uint8_t *slot = ring.wait();
+            if constexpr (!kResident) __syncwarp();
+            const int n = min(kUnits, end - at);
+#pragma unroll
+            for (int i = 0; i < kUnits; i++) {
+                if (i >= n) break;
+                float block[kStrips];
+#pragma unroll
+                for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i);
+                const uint8_t *x = kResident ? all + (at + i) * a.Rows * 128 : slot + ring_t::kWeights + i * ring_t::kRowTile;
+                multiply_unit<kScheme, kTiles, kStrips>(slot + i * unit<kScheme>::kBytes, ring_t::kStrip, shared_address(x), lanes,
+                                                        w.Cols - (at + i) * 64, block, c);
+            }
+            ring.drop();
+            fill();
+            if constexpr (!kResident) stage_piece();
+        }
+        float *parts = reinterpret_cast<float *>(strip_shared + shape::kParts) + side * kWarps * shape::kSums;
+        put_sums<kStrips, kTiles>(parts + warp() * shape::kSums, c);
+        __syncthreads();
+        for (int i = threadIdx.x; i < picks * 16; i += kWarps * 32) {
+            const int n = group * 16 + i % 16, r = i / 16, pick = table.pick(tile.begin + r), up = half + n;
+            if (n >= half || pick < 0) continue;
+            const int at = r / 8 * 128, gate_at = at + strip_index(n % 16, r % 8);
+            const int up_at = at + (up / 16 - first_up - group + 1) * kTiles * 128 + strip_index(up % 16, r % 8);
+            float sum = 0, sum_up = 0;
+#pragma unroll
+            for (int p = 0; p < kWarps; p++) sum += parts[p * shape::kSums + gate_at], sum_up += parts[p * shape::kSums + up_at];
+            const float gate = sum * unit<kScheme>::kFactor * row_scale(w, tile.expert, n), by = sum_up * unit<kScheme>::kFactor * row_scale(w, tile.expert, up);
+            a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(silu(gate) * by);
+        }
+        if constexpr (shape::kSides == 1) __syncthreads();
+        side ^= shape::kSides - 1;
+    }
+}
+
+// Products of picks, f32, in scratch [Rows·TopK,W.Rows].
+template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages>
+__device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
+    using namespace atlas;
+    using shape = expert_down_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages>;
+    using ring_t = typename shape::ring_t;
+    const atlas_Weight &w = a.W;
+    const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, units = (w.Cols + 63) / 64;
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
+    pick_tiles table(strip_shared + shape::kShared, w.Count, total, 8 * kTiles);
+    const bool whole = w.Cols % 8 == 0;
+    float *products = static_cast<float *>(scratch);
+    wait_for_previous();
+    release_next();
+    table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles);
+    const int items = table.count * groups, step = gridDim.x * kWarps, start = warp() * gridDim.x + blockIdx.x;
+
+    int item = start, u = 0, slot_now = 0;
+    const auto fill = [&]() {
+        if (item < items) {
+            const pick_tile tile = table.tiles[item / groups];
+            const int group = item % groups * kStrips, n = min(kUnits, units - u);
+            const int there = min(kStrips, strips - group);
+            ring.fill(w, unit<kScheme>::at(w, tile.expert, group + min(ring.strip(), there - 1), u), there, u, n);
+            for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
+                const int pick = table.pick(tile.begin + i / 8);
+                const atlas_act *row = pick >= 0 ? a.In + size_t(pick) * w.Cols : nullptr;
+                uint8_t *to = ring.slots + slot_now * ring_t::kSlot + ring_t::kWeights;
+                for (int j = 0; j < n; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (u + j) * 64, w.Cols, whole);
+            }
+            if (++slot_now == kStages) slot_now = 0;
+            if ((u += kUnits) >= units) u = 0, item += step;
+        }
+        commit_copies();
+    };
+    for (int s = 0; s < kStages; s++) fill();
+    block_scales<kScheme> scales[kStrips];
+    for (int mine = start; mine < items; mine += step) {
+        const pick_tile tile = table.tiles[mine / groups];
+        const int group = mine % groups * kStrips, picks = tile.end - tile.begin, there = min(kStrips, strips - group);
+        const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
+#pragma unroll
+        for (int s = 0; s < kStrips; s++)
+            if (s < there) scales[s].load(w, tile.expert, group + s, 0, units);
+        float c[kStrips][kTiles][4] = {};
+        for (int at = 0; at < units; at += kUnits) {
+            wait_copies<kStages - 1>();
+            const uint8_t *slot = ring.wait();
+            __syncwarp();
+            const int n = min(kUnits, units - at);
+#pragma unroll
+            for (int i = 0; i < kUnits; i++) {
+                if (i >= n) break;
+                float block[kStrips];
+#pragma unroll
+                for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i);
+                multiply_unit<kScheme, kTiles, kStrips>(slot + i * unit<kScheme>::kBytes, ring_t::kStrip,
+                                                        shared_address(slot + ring_t::kWeights + i * ring_t::kRowTile), lanes, w.Cols - (at + i) * 64, block, c);
+            }
+            ring.drop();
+            fill();
+        }
+#pragma unroll
+        for (int s = 0; s < kStrips; s++)
+#pragma unroll
+            for (int j = 0; j < kTiles; j++)
+#pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    const int i = r * 32 + lane(), out = (group + s) * 16 + strip_row(i), column = j * 8 + strip_column(i);
+                    if (out >= w.Rows || column >= picks) continue;
+                    const int pick = table.pick(tile.begin + column);
+                    if (pick >= 0) products[size_t(pick) * w.Rows + out] = c[s][j][r] * unit<kScheme>::kFactor * row_scale(w, tile.expert, out);
+                }
+    }
+}
+
+// Block (W.Rows/kThreads, row), after expert_down_picks.
+template <int kThreads>
+__device__ void expert_down_sum(const atlas_ExpertDown &a, const void *scratch) {
+    const int n = blockIdx.x * kThreads + threadIdx.x;
+    const float *products = static_cast<const float *>(scratch);
+    atlas::wait_for_previous();
+    atlas::release_next();
+    if (n >= a.W.Rows) return;
+    float sum = 0;
+#pragma unroll 4
+    for (int k = 0; k < a.TopK; k++) {
+        const size_t pick = size_t(blockIdx.y) * a.TopK + k;
+        const int expert = a.IDs[pick];
+        if (expert >= 0 && expert < a.W.Count) sum = fmaf(a.Weights[pick], products[pick * a.W.Rows + n], sum);
+    }
+    a.Out[size_t(blockIdx.y) * a.W.Rows + n] = __float2bfloat16_rn(sum);
+}
+
+// Sixteen outputs of a row at a time, a warp per pick.
+template <atlas_Scheme kScheme, int kWarps, int kUnits, int kStages>
+__device__ void expert_down_few(const atlas_ExpertDown &a) {
+    using namespace atlas;
+    using shape = expert_down_few_shape<kScheme, kWarps, kUnits, kStages>;
+    using ring_t = typename shape::ring_t;
+    const atlas_Weight &w = a.W;
+    const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, items = strips * a.Rows;
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
+    int32_t *const experts = reinterpret_cast<int32_t *>(strip_shared + shape::kShared);
+    const bool whole = w.Cols % 8 == 0;
+    wait_for_previous();
+    release_next();
+    for (int i = threadIdx.x; i < total; i += kWarps * 32) experts[i] = a.IDs[i] < w.Count ? a.IDs[i] : -1;
+    __syncthreads();
+
+    // Items are (strip, row), rows first; of an item, picks warp(), warp()+kWarps, …
+    struct place {
+        int item, k, u;
+    } next = {int(blockIdx.x), warp(), 0};
+    const auto pick_of = [&](const place &p) { return p.item % a.Rows * a.TopK + p.k; };
+    // Goes to the first place from p on that has a pick.
+    const auto settle = [&](place &p) {
+        while (p.item < items && (p.k >= a.TopK || experts[pick_of(p)] < 0)) {
+            if ((p.k += kWarps) >= a.TopK) p.k = warp(), p.item += gridDim.x;
+            if (warp() >= a.TopK) p.item = items;
+        }
+    };
+    settle(next);
+    int slot_now = 0;
+    const auto fill = [&]() {
+        if (next.item < items) {
+            const int pick = pick_of(next), n = min(kUnits, units - next.u);
+            ring.fill(w, unit<kScheme>::at(w, experts[pick], next.item / a.Rows, next.u), 1, next.u, n);
+            if (lane() < n * 8)
+                stage_chunk(ring.slots + slot_now * ring_t::kSlot + ring_t::kWeights + lane() / 8 * ring_t::kRowTile, 0, lane() % 8, a.In + size_t(pick) * w.Cols,
+                            (next.u + lane() / 8) * 64, w.Cols, whole);
+            static_assert(kUnits <= 4, "a lane per chunk");
+            if (++slot_now == kStages) slot_now = 0;
+            if ((next.u += kUnits) >= units) {
+                next.u = 0;
+                if ((next.k += kWarps) >= a.TopK) next.k = warp(), next.item += gridDim.x;
+                settle(next);
+            }
+        }
+        commit_copies();
+    };
+    for (int s = 0; s < kStages; s++) fill();
+    const row_lanes<1> lanes([](int) { return 0; });
+    int side = 0;
+    for (int item = blockIdx.x; item < items; item += gridDim.x) {
+        const int strip = item / a.Rows, row = item % a.Rows;
+        float sum = 0;
+        for (int base = 0; base < a.TopK; base += kWarps) {
+            float *products = reinterpret_cast<float *>(strip_shared + shape::kProducts) + side * kWarps * 16;
+            const int k = base + warp(), expert = k < a.TopK ? experts[row * a.TopK + k] : -1;
+            if (expert >= 0) {
+                block_scales<kScheme> scales;
+                scales.load(w, expert, strip, 0, units);
+                float c[1][1][4] = {};
+                for (int at = 0; at < units; at += kUnits) {
+                    wait_copies<kStages - 1>();
+                    const uint8_t *slot = ring.wait();
+                    __syncwarp();
+                    const int n = min(kUnits, units - at);
+#pragma unroll
+                    for (int i = 0; i < kUnits; i++) {
+                        if (i >= n) break;
+                        const float block[1] = {scales.of(w, expert, strip, 0, at + i)};
+                        multiply_unit<kScheme, 1, 1>(slot + i * unit<kScheme>::kBytes, ring_t::kStrip, shared_address(slot + ring_t::kWeights + i * ring_t::kRowTile),
+                                                     lanes, w.Cols - (at + i) * 64, block, c);
+                    }
+                    ring.drop();
+                    fill();
+                }
+                if (lane() % 4 == 0)
+#pragma unroll
+                    for (int r = 0; r < 2; r++) {
+                        const int n = lane() / 4 + r * 8, out = strip * 16 + n;
+                        products[warp() * 16 + n] = out < w.Rows ? c[0][0][r * 2] * unit<kScheme>::kFactor * row_scale(w, expert, out) : 0.0f;
+                    }
+            }
+            __syncthreads();
+            if (threadIdx.x < 16)
+                for (int i = 0; i < kWarps && base + i < a.TopK; i++) {
+                    const int p = row * a.TopK + base + i;
+                    if (experts[p] >= 0) sum = fmaf(a.Weights[p], products[i * 16 + threadIdx.x], sum);
+                }
+            side ^= 1;
+        }
+        if (threadIdx.x < 16 && strip * 16 + threadIdx.x < w.Rows) a.Out[size_t(row) * w.Rows + strip * 16 + threadIdx.x] = __float2bfloat16_rn(sum);
+    }
+}

@@ -1,0 +1,321 @@
+// Linear and Logits for few rows, any scheme. Eight warps, a team, make kStrips·16 outputs of up to 8·kTiles rows: unit u of 64
+// columns belongs to warp u % 8, and the eight sums are added in order. One more warp copies: a stage is 8·kUnits units of the
+// strips of all kTeams teams, and where not kResident of the activations; kResident ones stay. Weights are on their way before
+// the kernel before this one has ended. The bits of a row depend on the scheme alone.
+//
+// Grid (any, rows/(8·kTiles)); one block per multiprocessor is meant. kTeams·256 + 32 threads. Dynamic shared memory:
+// few<…>::kShared, and where kResident min(Rows, 8·kTiles)·(128·(Cols/64 rounded up) + 16) more. Otherwise Cols % 8 == 0.
+#pragma once
+#include "lib/cuda/ptx/barrier.cuh"
+#include "lib/cuda/ptx/bulk.cuh"
+#include "lib/cuda/ptx/fragment.cuh"
+#include "lib/cuda/weight/unit.cuh"
+
+namespace atlas {
+
+extern __shared__ __align__(1024) uint8_t few_shared[];
+
+__device__ inline uint32_t shared_at(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+
+// c += a unit of strips, strip_bytes apart, times activations. Row r of tile j lies at x + lanes[j] for the lane whose turn it
+// is in ldmatrix. left: columns that there are; block: f8block's scale of each strip.
+template <atlas_Scheme kScheme, int kTiles, int kStrips>
+struct unit_product {
+    using unit_t = unit<kScheme>;
+    static constexpr bool kEarly = kTiles <= 2;  // both halves' activations at once
+    unit_t weights[kStrips];
+    uint32_t x[kTiles][kEarly ? 2 : 1][4];
+
+    __device__ void load(const uint8_t *at, int strip_bytes, uint32_t rows, const uint32_t (&lanes)[kTiles]) {
+        if constexpr (kEarly)
+#pragma unroll
+            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], rows + lanes[j] + 64);
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) weights[s].load(at + s * strip_bytes);
+    }
+    __device__ void multiply(uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            if (unit_t::kHalves && half && left <= 32) break;
+            if constexpr (!kEarly)
+#pragma unroll
+                for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j] + half * 64);
+#pragma unroll
+            for (int s = 0; s < kStrips; s++) {
+                uint32_t a[2][4];
+                weights[s].fragments(half, a);
+                const float2 factor = weights[s].factors(half, block[s]);
+#pragma unroll
+                for (int j = 0; j < kTiles; j++) {
+                    const uint32_t (&b)[4] = x[j][kEarly ? half : 0];
+                    if constexpr (!unit_t::kPartial) {
+                        product(c[s][j], a[0], b[0], b[1]);
+                        product(c[s][j], a[1], b[2], b[3]);
+                    } else {
+                        float p[4] = {};
+                        product(p, a[0], b[0], b[1]);
+                        product(p, a[1], b[2], b[3]);
+#pragma unroll
+                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[s][j][i]);
+                    }
+                    if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
+                        constexpr uint32_t kOnes[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
+                        const float2 least = weights[s].minima(half);
+                        float sums[4] = {};  // of activations, the same in all rows
+                        product(sums, kOnes, b[0], b[1]);
+                        product(sums, kOnes, b[2], b[3]);
+#pragma unroll
+                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(sums[i], i < 2 ? least.x : least.y, c[s][j][i]);
+                    }
+                }
+            }
+        }
+    }
+};
+
+template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+struct few {
+    using unit_t = unit<kScheme>;
+    static constexpr int kWarps = 8 * kTeams, kThreads = kWarps * 32 + 32, kGroup = kTeams * kStrips;  // strips
+    static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
+    static constexpr int kRowsAt = kGroup * kStrip, kStage = (kRowsAt + (kResident ? 0 : 8 * kTiles * kPitch) + 127) / 128 * 128;
+    static constexpr int kChunk = kStrips * kTiles < 2 ? 1 : 2, kChunks = kStrips * kTiles / kChunk;  // tiles whose sums are added at a time
+    static constexpr int kPart = kChunk * 128;                                                       // floats
+    static constexpr int kPartsAt = kStages * kStage, kBarriersAt = kPartsAt + kTeams * 2 * 8 * kPart * 4;
+    static constexpr int kShared = (kBarriersAt + (2 * kStages + 1 + 4 * kTeams) * 8 + 127) / 128 * 128;
+    static_assert(kStrips * kTiles % kChunk == 0, "whole chunks");
+
+    __device__ static uint32_t barrier(int i) { return shared_at(few_shared + kBarriersAt) + i * 8; }
+    __device__ static uint32_t full(int slot) { return barrier(slot); }
+    __device__ static uint32_t empty(int slot) { return barrier(kStages + slot); }
+    __device__ static uint32_t rows_there() { return barrier(2 * kStages); }
+    __device__ static uint32_t put(int team, int side) { return barrier(2 * kStages + 1 + team * 4 + side); }
+    __device__ static uint32_t taken(int team, int side) { return barrier(2 * kStages + 3 + team * 4 + side); }
+
+    int rows, cols, units, strips, groups, stages, pitch;  // stages of a group; pitch of resident rows
+    bool whole;
+
+    // Multiplies; calls store(output, row of the tile, sum) for what lies in the matrix. line(r) is row r; null counts as zeros.
+    template <typename Line, typename Store>
+    __device__ static void run(const atlas_Weight &w, int rows, const Line &line, const Store &store) {
+        const int units = (w.Cols + 63) / 64, strips = (w.Rows + 15) / 16;
+        const few f = {rows, w.Cols, units, strips, (strips + kGroup - 1) / kGroup, (units + 8 * kUnits - 1) / (8 * kUnits), units * 128 + 16, w.Cols % 8 == 0};
+        if (warp() == kWarps) {
+            if (lane() == 0) {
+                for (int s = 0; s < kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), kWarps);
+                init_barrier(rows_there(), 1);
+                for (int t = 0; t < kTeams; t++)
+                    for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8), init_barrier(taken(t, s), 1);
+                fence_barriers();
+            }
+            __syncwarp();
+            f.copy(w, line);
+        } else {
+            if constexpr (!kResident) f.clear_rows(w.Cols);
+            __syncthreads();
+            f.multiply(w, line, store);
+        }
+    }
+
+  private:
+    // Rows that come with stages: zeros where no copy writes before what follows the last column is read. Later it is an
+    // earlier stage's part of the same row.
+    __device__ void clear_rows(int cols) const {
+        if (cols % 64 == 0) return;
+        for (int i = threadIdx.x; i < kStages * 8 * kTiles * (kPitch / 16); i += kWarps * 32) {
+            const int slot = i / (8 * kTiles * (kPitch / 16)), at = i % (8 * kTiles * (kPitch / 16));
+            *reinterpret_cast<uint4 *>(few_shared + slot * kStage + kRowsAt + at * 16) = {};
+        }
+        fence_shared();
+    }
+    // Starts the copies of a stage's weights and says how many bytes will come to its barrier.
+    __device__ void copy_weights(const atlas_Weight &w, int slot, int group, int stage) const {
+        constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;  // of a strip
+        const int u = stage * 8 * kUnits, n = min(8 * kUnits, units - u), there = min(kGroup, strips - group * kGroup);
+        const int bytes = unit_t::bytes(w.Cols, u, n);
+        if (lane() == 0) arrive_expecting(full(slot), there * bytes);
+        __syncwarp();
+        for (int i = lane(); i < there * kCopies; i += 32) {
+            const int s = i / kCopies, c = i % kCopies;
+            if (c < n) copy_bulk(shared_at(few_shared) + slot * kStage + s * kStrip + c * unit_t::kBytes, unit_t::at(w, 0, group * kGroup + s, u + c), kCopies == 1 ? bytes : unit_t::kBytes, full(slot));
+        }
+    }
+    template <typename Line>
+    __device__ void copy_rows(const Line &line, int slot, int stage, int present) const {
+        const int u = stage * 8 * kUnits, bytes = min(8 * kUnits * 64, cols - u * 64) * 2;
+        if (lane() == 0) arrive_expecting(full(slot), present * bytes);
+        __syncwarp();
+        for (int r = lane(); r < rows; r += 32)
+            if (const atlas_act *from = line(r)) copy_bulk(shared_at(few_shared) + slot * kStage + kRowsAt + r * kPitch, from + u * 64, bytes, full(slot));
+    }
+    template <typename Line>
+    __device__ void copy(const atlas_Weight &w, const Line &line) const {
+        int group = blockIdx.x, stage = 0, row_stage = 0;
+        const int all = int(blockIdx.x) < groups ? ((groups - 1 - int(blockIdx.x)) / int(gridDim.x) + 1) * stages : 0, early = min(kStages, all);
+        const auto next_weights = [&](int slot) {
+            copy_weights(w, slot, group, stage);
+            if (++stage == stages) stage = 0, group += gridDim.x;
+        };
+        for (int slot = 0; slot < early; slot++) next_weights(slot);
+        __syncthreads();
+        release_next();
+        wait_for_previous();
+        int present = 0;  // rows
+        for (int r = lane(); r < rows; r += 32) present += line(r) != nullptr;
+        present = __reduce_add_sync(kAllLanes, present);
+        const auto next_rows = [&](int slot) {
+            copy_rows(line, slot, row_stage, present);
+            if (++row_stage == stages) row_stage = 0;
+        };
+        if constexpr (kResident) {
+            if (whole) {
+                if (lane() == 0) arrive_expecting(rows_there(), present * w.Cols * 2);
+                __syncwarp();
+                for (int r = lane(); r < rows; r += 32)
+                    if (const atlas_act *from = line(r)) copy_bulk(shared_at(few_shared) + kShared + r * pitch, from, w.Cols * 2, rows_there());
+            }
+        } else {
+            for (int slot = 0; slot < early; slot++) next_rows(slot);
+        }
+        for (int begun = early, slot = 0, phase = 0; begun < all; begun++) {
+            wait_barrier(empty(slot), phase);
+            next_weights(slot);
+            if constexpr (!kResident) next_rows(slot);
+            if (++slot == kStages) slot = 0, phase ^= 1;
+        }
+    }
+
+    // Resident rows: what the copy engine does not bring.
+    template <typename Line>
+    __device__ void complete_rows(const atlas_Weight &w, const Line &line) const {
+        atlas_act *to = reinterpret_cast<atlas_act *>(few_shared + kShared);
+        const int first = whole ? w.Cols : 0, some = units * 64 - first;
+        for (int i = threadIdx.x; i < rows * some; i += kWarps * 32) {
+            const int r = i / some, k = first + i % some;
+            const atlas_act *from = k < w.Cols ? line(r) : nullptr;
+            to[r * (pitch / 2) + k] = from ? from[k] : atlas_act();
+        }
+        if (some) sync_named<kWarps * 32>(1);
+        if (whole) wait_barrier(rows_there(), 0);
+    }
+
+    template <typename Line, typename Store>
+    __device__ void multiply(const atlas_Weight &w, const Line &line, const Store &store) const {
+        const int team = warp() / 8, part = warp() % 8;
+        block_scales scales[kStrips];
+        const auto first_strip = [&](int group) { return group * kGroup + team * kStrips; };
+        const auto load_scales = [&](int group) {
+#pragma unroll
+            for (int s = 0; s < kStrips; s++) scales[s].load(w, first_strip(group) + s, part, units);
+        };
+        if (int(blockIdx.x) < groups) load_scales(blockIdx.x);
+        wait_for_previous();  // not by looking at a barrier again and again
+        if constexpr (kResident) complete_rows(w, line);
+        uint32_t lanes[kTiles];
+#pragma unroll
+        for (int j = 0; j < kTiles; j++) lanes[j] = min(j * 8 + lane() % 8, rows - 1) * (kResident ? pitch : kPitch) + lane() / 8 * 16;
+        int slot = 0, phase = 0, count = 0;
+        for (int group = blockIdx.x; group < groups; group += gridDim.x) {
+            float c[kStrips][kTiles][4] = {};
+            for (int stage = 0; stage < stages; stage++) {
+                const uint8_t *at = few_shared + slot * kStage + team * kStrips * kStrip + part * unit_t::kBytes;
+                const uint32_t x = (kResident ? shared_at(few_shared) + kShared + stage * 8 * kUnits * 128 : shared_at(few_shared) + slot * kStage + kRowsAt) + part * 128;
+                const auto times = [&](unit_product<kScheme, kTiles, kStrips> &p, int i) {
+                    float block[kStrips];
+#pragma unroll
+                    for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, first_strip(group) + s, part, stage * kUnits + i);
+                    p.multiply(x + i * 1024, lanes, w.Cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
+                };
+                wait_barrier(full(slot), phase);
+                unit_product<kScheme, kTiles, kStrips> p[2];
+                if ((stage + 1) * 8 * kUnits <= units) {
+                    p[0].load(at, kStrip, x, lanes);
+#pragma unroll
+                    for (int i = 0; i < kUnits; i++) {
+                        if (i + 1 < kUnits) p[(i + 1) % 2].load(at + (i + 1) * 8 * unit_t::kBytes, kStrip, x + (i + 1) * 1024, lanes);
+                        times(p[i % 2], i);
+                    }
+                } else {
+#pragma unroll 1
+                    for (int i = 0; (stage * kUnits + i) * 8 + part < units; i++) {
+                        p[0].load(at + i * 8 * unit_t::kBytes, kStrip, x + i * 1024, lanes);
+                        times(p[0], i);
+                    }
+                }
+                __syncwarp();
+                if (lane() == 0) arrive(empty(slot));
+                if (++slot == kStages) slot = 0, phase ^= 1;
+            }
+            if (group + int(gridDim.x) < groups) load_scales(group + gridDim.x);
+#pragma unroll
+            for (int q = 0; q < kChunks; q++, count++) {
+                const int side = count % 2;
+                float4 *parts = reinterpret_cast<float4 *>(few_shared + kPartsAt) + (team * 2 + side) * 8 * (kPart / 4) + lane();
+                wait_barrier(taken(team, side), count / 2 % 2 ^ 1);
+#pragma unroll
+                for (int e = 0; e < kChunk; e++) {
+                    const float(&v)[4] = c[(q * kChunk + e) / kTiles][(q * kChunk + e) % kTiles];
+                    parts[part * (kPart / 4) + e * 32] = {v[0], v[1], v[2], v[3]};
+                }
+                __syncwarp();
+                if (lane() == 0) arrive(put(team, side));
+                if (count % 8 != part) continue;
+                wait_barrier(put(team, side), count / 2 % 2);
+#pragma unroll
+                for (int e = 0; e < kChunk; e++) {
+                    const int n = (first_strip(group) + (q * kChunk + e) / kTiles) * 16 + lane() / 4, first = (q * kChunk + e) % kTiles * 8 + lane() % 4 * 2;
+                    float sum[4] = {};
+#pragma unroll
+                    for (int p = 0; p < 8; p++) {
+                        const float4 v = parts[p * (kPart / 4) + e * 32];
+                        sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
+                    }
+#pragma unroll
+                    for (int i = 0; i < 4; i++) {
+                        const int out = n + i / 2 * 8, r = first + i % 2;
+                        if (r < rows && out < w.Rows) store(out, r, line(r) ? sum[i] * (row_scale(w, 0, out) * unit_t::kFactor) : 0.0f);
+                    }
+                }
+                __syncwarp();
+                if (lane() == 0) arrive(taken(team, side));
+            }
+        }
+    }
+
+    // f8block's scales of a warp's units of a strip: lane l keeps that of the warp's unit number l.
+    struct block_scales {
+        float mine = 0;
+        __device__ void load(const atlas_Weight &w, int strip, int part, int units) {
+            if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK)
+                if (lane() * 8 + part < units && strip * 16 < w.Rows) mine = frag<kScheme>::block_scale(w, 0, strip, (lane() * 8 + part) / 2);
+        }
+        __device__ float of(const atlas_Weight &w, int strip, int part, int i) const {
+            if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
+                if (i < 32) return __shfl_sync(kAllLanes, mine, i);
+                return strip * 16 < w.Rows ? frag<kScheme>::block_scale(w, 0, strip, (i * 8 + part) / 2) : 0;
+            }
+            return 0;
+        }
+    };
+};
+
+}  // namespace atlas
+
+template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+__device__ void linear_few(const atlas_Linear &a) {
+    const int first = blockIdx.y * 8 * kTiles;
+    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages, kResident>::run(
+        a.W, min(8 * kTiles, a.Rows - first), [&](int r) { return a.In + size_t(first + r) * a.W.Cols; },
+        [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.OutPitch + n] = __float2bfloat16_rn(a.Bias ? sum + a.Bias[n] : sum); });
+}
+
+template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+__device__ void logits_few(const atlas_Logits &a) {
+    const int first = blockIdx.y * 8 * kTiles;
+    const auto line = [&](int r) -> const atlas_act * {
+        const int from = a.Index[first + r];
+        return from >= 0 && from < a.InRows ? a.In + size_t(from) * a.W.Cols : nullptr;
+    };
+    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages, kResident>::run(
+        a.W, min(8 * kTiles, a.Rows - first), line, [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.W.Rows + n] = sum; });
+}

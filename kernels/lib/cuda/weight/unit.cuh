@@ -1,0 +1,90 @@
+// A unit is 64 columns of a strip, 16 rows of weights, in any layout: where it lies, and as A fragments of mma.m16n8k16 once
+// it is in shared memory. Schemes whose scales do not fit bf16 scale the sums of 32 columns instead (kPartial).
+#pragma once
+#include "lib/cuda/ptx/mma.cuh"
+#include "lib/cuda/weight/frag.cuh"
+
+namespace atlas {
+
+template <atlas_Scheme kScheme>
+struct unit {
+    using layout = frag<kScheme>;
+    static constexpr int kBytes = layout::kFour ? layout::kBlock : 2 * layout::kBlock, kPitch = kBytes;
+    static constexpr bool kHalves = !layout::kFour;  // 32 columns may be all there is
+    static constexpr bool kPartial = kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_NVFP4;
+    static constexpr float kFactor = layout::kFactor;
+
+    __device__ static const uint8_t *at(const atlas_Weight &w, int m, int strip, int u) { return layout::strip(w, m, strip) + size_t(u) * kBytes; }
+    // Of n units from u on.
+    __device__ static int bytes(int cols, int u, int n) { return min(n * kBytes, int(layout::strip_bytes(cols)) - u * kBytes); }
+
+    uint4 codes[layout::kFour ? 1 : 2];
+    uint2 scales[2];  // nvfp4: words of rows g and g+8; others: f16 pairs
+
+    __device__ void load(const uint8_t *shared) {
+        const int g = lane() / 4;
+#pragma unroll
+        for (int b = 0; b < (layout::kFour ? 1 : 2); b++) codes[b] = reinterpret_cast<const uint4 *>(shared + b * layout::kBlock)[lane()];
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1)
+            scales[0] = reinterpret_cast<const uint2 *>(shared + 512)[g];
+        if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = reinterpret_cast<const uint2 *>(shared + 576)[g];
+        if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
+#pragma unroll
+            for (int b = 0; b < 2; b++) scales[b].x = reinterpret_cast<const uint32_t *>(shared + b * layout::kBlock + 512)[g];
+    }
+    // The fragments of the two steps of a half.
+    __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
+        layout::codes(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half : 0, a[0]);
+        layout::codes(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half + 1 : 1, a[1]);
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
+            const nvfp4_scales s(scales[0]);
+            s.apply(2 * half, a[0]), s.apply(2 * half + 1, a[1]);
+        }
+    }
+    // Scales of rows g and g+8 for a half, and minima. block is f8block's.
+    __device__ float2 factors(int half, float block) const {
+        if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return {block, block};
+        return of_half(scales[0], scales[1], half);
+    }
+    __device__ float2 minima(int half) const { return of_half(scales[1], scales[1], half); }
+
+  private:
+    __device__ static float2 of_half(uint2 first, uint2 second, int half) {
+        if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
+            const uint32_t w = half ? second.x : first.x;
+            return __half22float2(reinterpret_cast<const __half2 &>(w));
+        }
+        const float2 g = __half22float2(reinterpret_cast<const __half2 &>(first.x)), g8 = __half22float2(reinterpret_cast<const __half2 &>(first.y));
+        return half ? float2{g.y, g8.y} : float2{g.x, g8.x};
+    }
+};
+
+template <>
+struct unit<ATLAS_SCHEME_BF16> {
+    static constexpr int kBytes = 2048, kPitch = 8192;  // a quarter of a tile
+    static constexpr bool kHalves = false, kPartial = false;
+    static constexpr float kFactor = 1;
+
+    __device__ static const uint8_t *at(const atlas_Weight &w, int m, int strip, int u) {
+        return reinterpret_cast<const uint8_t *>(tile64(w, m, strip / 4, u)) + strip % 4 * kBytes;
+    }
+    __device__ static int bytes(int, int, int n) { return n * kBytes; }
+
+    uint32_t steps[4][4];
+
+    __device__ void load(const uint8_t *shared) {
+        const uint32_t row = uint32_t(__cvta_generic_to_shared(shared)) + lane() % 16 * 128;
+#pragma unroll
+        for (int s = 0; s < 4; s++) load_matrices(steps[s], row + ((2 * s + lane() / 16) ^ lane() % 8) * 16);
+    }
+    __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
+#pragma unroll
+        for (int s = 0; s < 2; s++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) a[s][i] = steps[2 * half + s][i];
+    }
+    __device__ float2 factors(int, float) const { return {}; }
+    __device__ float2 minima(int) const { return {}; }
+};
+
+}  // namespace atlas
