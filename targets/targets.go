@@ -38,6 +38,7 @@ type Hardware struct {
 	Features    map[string]Feature `toml:"features"`    // that a kernel may need besides, by the names that manifests use
 	Options     []string           `toml:"options"`     // switches of the runtime that a `when` may ask for
 	Runtime     []string           `toml:"runtime"`     // C files under kernels/ that belong to every image
+	Stack       int64              `toml:"stack"`       // bytes of a thread's stack that any kernel may have: spilled registers lie there
 	Constants   map[string]int64   `toml:"constants"`   // facts that kernels and expressions of manifests know by these names
 	lines       *strict.Lines
 }
@@ -132,6 +133,9 @@ func (h *Hardware) check() []strict.Problem {
 	}
 	if h.Device == "cuda" && (h.Constants["kSharedPerBlock"] <= 0 || h.Constants["kSharedPerBlock"] > 1<<20) {
 		report("constants", "constant kSharedPerBlock, the bytes of shared memory that a block can have, is missing or no size")
+	}
+	if h.Stack < 0 || h.Stack > 1<<20 || h.Stack > 0 && h.Device != "cuda" {
+		report("stack", "stack is %d: it is for GPUs, and a size", h.Stack)
 	}
 	for name, f := range h.Features {
 		if !featureName.MatchString(name) {

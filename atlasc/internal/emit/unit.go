@@ -78,7 +78,7 @@ func launch(h *plan.Hardware, e *plan.Entry, l *plan.Launch) toolchain.Launch {
 	out := toolchain.Launch{
 		Entry: l.Entry, Arguments: argumentBytes(e, l), Block: l.Block, Shared: l.Shared, Cluster: l.Cluster,
 		Programmatic: !l.Serial, Cooperative: l.Cooperative,
-		MaxRegisters: l.MaxRegisters, MaxShared: l.MaxShared, MaxStack: l.MaxStack, At: l.At(""),
+		MaxRegisters: l.MaxRegisters, MaxShared: l.MaxShared, MaxStack: max(l.MaxStack, h.Stack), At: l.At(""),
 	}
 	if out.MaxShared == 0 {
 		out.MaxShared = h.Constants["kSharedPerBlock"]
