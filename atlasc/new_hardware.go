@@ -61,7 +61,7 @@ func hardwareFile(name string, from *targets.Hardware, text string) string {
 			continue // tables come last in TOML
 		}
 		comment := ""
-		if field.Len() == 0 {
+		if field.IsZero() || field.Kind() == reflect.Slice && field.Len() == 0 {
 			comment = "# "
 		}
 		fmt.Fprintf(&b, "\n# %s\n%s%s = %s\n", f.Doc, comment, f.Key, literal(field))
@@ -84,10 +84,13 @@ func hardwareFile(name string, from *targets.Hardware, text string) string {
 	return b.String()
 }
 
-// literal is a string or a list of strings in TOML.
+// literal is a string, an integer or a list of strings in TOML.
 func literal(v reflect.Value) string {
-	if v.Kind() == reflect.String {
+	switch v.Kind() {
+	case reflect.String:
 		return fmt.Sprintf("%q", v.String())
+	case reflect.Int64:
+		return fmt.Sprint(v.Int())
 	}
 	quoted := make([]string, v.Len())
 	for i := range quoted {
