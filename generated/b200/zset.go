@@ -48,10 +48,14 @@ var Kernels = [...]string{
 	"atlas_resolve",
 	"atlas_rotary_angles",
 	"atlas_rotary_cache",
+	"atlas_route_few",
+	"atlas_route_some_0",
+	"atlas_route_some_1",
 	"atlas_route_0",
 	"atlas_route_1",
-	"atlas_route_many_0",
-	"atlas_route_many_1",
+	"atlas_route_few_512",
+	"atlas_route_512_0",
+	"atlas_route_512_1",
 	"atlas_sample_0",
 	"atlas_sample_1",
 	"atlas_sample_2",
@@ -72,12 +76,12 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 	return s
 }
 
-// Convert: kernels/lib/cuda/base.toml:189.
+// Convert: kernels/lib/cuda/base.toml:224.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:173.
+// Copy: kernels/lib/cuda/base.toml:208.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
@@ -124,7 +128,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:181.
+// Fill: kernels/lib/cuda/base.toml:216.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -201,7 +205,7 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:197.
+// Resolve: kernels/lib/cuda/base.toml:232.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
@@ -216,17 +220,23 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	s.launchRotaryCache(q, a)
 }
 
-// Route: kernels/lib/cuda/base.toml:127, 141.
+// Route: kernels/lib/cuda/base.toml:127, 136, 151, 166, 175.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
-	case a.Experts <= 256:
+	case a.Rows <= 8 && a.Experts <= 128:
+		s.launchRouteFew(q, a)
+	case a.Rows <= 128 && a.Experts <= 128:
+		s.launchRouteSome(q, a)
+	case a.Experts <= 128:
 		s.launchRoute(q, a)
+	case a.Rows <= 32:
+		s.launchRouteFew_512(q, a)
 	default:
-		s.launchRouteMany(q, a)
+		s.launchRoute_512(q, a)
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:154.
+// Sample: kernels/lib/cuda/base.toml:189.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	s.launchSample(q, a)
 }
@@ -246,7 +256,7 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:189.
+// launchConvert: kernels/lib/cuda/base.toml:224.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
@@ -254,7 +264,7 @@ func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:173.
+// launchCopy: kernels/lib/cuda/base.toml:208.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
@@ -320,7 +330,7 @@ func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchFill: kernels/lib/cuda/base.toml:181.
+// launchFill: kernels/lib/cuda/base.toml:216.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
@@ -458,7 +468,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:197.
+// launchResolve: kernels/lib/cuda/base.toml:232.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
@@ -482,44 +492,71 @@ func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRoute: kernels/lib/cuda/base.toml:127.
-func (s *Set) launchRoute(q op.Stream, a op.Route) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[31], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Experts) + 1), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+// launchRouteFew: kernels/lib/cuda/base.toml:127.
+func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[31], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteSome: kernels/lib/cuda/base.toml:136.
+func (s *Set) launchRouteSome(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[32], g)
 	}
-}
-
-// launchRouteMany: kernels/lib/cuda/base.toml:141.
-func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[33], g)
 	}
-	if g := (op.Grid{X: uint32(int64(a.Experts) + 1), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+}
+
+// launchRoute: kernels/lib/cuda/base.toml:151.
+func (s *Set) launchRoute(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[34], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[35], g)
 	}
 }
 
-// launchSample: kernels/lib/cuda/base.toml:154.
+// launchRouteFew_512: kernels/lib/cuda/base.toml:166.
+func (s *Set) launchRouteFew_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[36], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_512: kernels/lib/cuda/base.toml:175.
+func (s *Set) launchRoute_512(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[37], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[38], g)
+	}
+}
+
+// launchSample: kernels/lib/cuda/base.toml:189.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[35], g)
+		q.Launch(s.kernels[39], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[36], g)
+		q.Launch(s.kernels[40], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[37], g)
+		q.Launch(s.kernels[41], g)
 	}
 }
 
@@ -527,7 +564,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[38], g)
+		q.Launch(s.kernels[42], g)
 	}
 }
 
@@ -535,7 +572,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32(a.W.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[39], g)
+		q.Launch(s.kernels[43], g)
 	}
 }
 
@@ -559,6 +596,11 @@ type argumentsExpertDown struct {
 
 type argumentsPagedAttention struct {
 	op.PagedAttention
+	scratch op.Ptr
+}
+
+type argumentsRoute struct {
+	op.Route
 	scratch op.Ptr
 }
 

@@ -13,12 +13,13 @@ inline constexpr int kWgmma = 0;
 
 struct arguments {
     atlas_Route op;
+    uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(128) atlas_route_0(const __grid_constant__ arguments a) {
-    route_rows<4, 8>(a.op);
+extern "C" __global__ void __launch_bounds__(1024) atlas_route_0(const __grid_constant__ arguments a) {
+    route_pick<1024, 4, 32>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(256) atlas_route_1(const __grid_constant__ arguments a) {
-    route_group<256>(a.op);
+extern "C" __global__ void __launch_bounds__(512) atlas_route_1(const __grid_constant__ arguments a) {
+    route_place<512, 4, 32>(a.op, a.scratch);
 }

@@ -15,10 +15,6 @@ struct arguments {
     atlas_Route op;
 };
 
-extern "C" __global__ void __launch_bounds__(128) atlas_route_many_0(const __grid_constant__ arguments a) {
-    route_rows<4, 16>(a.op);
-}
-
-extern "C" __global__ void __launch_bounds__(256) atlas_route_many_1(const __grid_constant__ arguments a) {
-    route_group<256>(a.op);
+extern "C" __global__ void __launch_bounds__(256) atlas_route_few(const __grid_constant__ arguments a) {
+    route_few<256, 4>(a.op);
 }

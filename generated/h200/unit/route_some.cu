@@ -13,12 +13,13 @@ inline constexpr int kWgmma = 1;
 
 struct arguments {
     atlas_Route op;
+    uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(128) atlas_route_many_0(const __grid_constant__ arguments a) {
-    route_rows<4, 16>(a.op);
+extern "C" __global__ void __launch_bounds__(256) atlas_route_some_0(const __grid_constant__ arguments a) {
+    route_pick<256, 4, 8>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(256) atlas_route_many_1(const __grid_constant__ arguments a) {
-    route_group<256>(a.op);
+extern "C" __global__ void __launch_bounds__(128) atlas_route_some_1(const __grid_constant__ arguments a) {
+    route_place<128, 4, 8>(a.op, a.scratch);
 }
