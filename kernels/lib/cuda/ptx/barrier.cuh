@@ -16,17 +16,22 @@ __device__ __forceinline__ void arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// Arrives once the copies that this thread began are there, which is an arrival among those that the barrier was made for.
+__device__ __forceinline__ void arrive_after_copies(uint32_t barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 // Arrives, and lets the phase end no sooner than the bytes have come.
 __device__ __forceinline__ void arrive_expecting(uint32_t barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Arrives at the same barrier of a block of the cluster.
+// Arrives at the same barrier of a block of the cluster. Orders what tensor cores and the copy engine did, not what threads wrote.
 __device__ __forceinline__ void arrive_at(uint32_t barrier, int block) {
     asm volatile(
         "{\n.reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}"
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}"
         ::"r"(barrier), "r"(block) : "memory");
 }
 
@@ -35,16 +40,6 @@ __device__ __forceinline__ void wait_barrier(uint32_t barrier, int parity) {
         "{\n.reg .pred done;\n"
         "again:\n"
         "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@!done bra again;\n}"
-        ::"r"(barrier), "r"(parity) : "memory");
-}
-
-// The same where other blocks of the cluster arrive.
-__device__ __forceinline__ void wait_barrier_cluster(uint32_t barrier, int parity) {
-    asm volatile(
-        "{\n.reg .pred done;\n"
-        "again:\n"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
         "@!done bra again;\n}"
         ::"r"(barrier), "r"(parity) : "memory");
 }

@@ -16,6 +16,17 @@ __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int 
                  ::"r"(to), "l"(from), "r"(bytes), "r"(barrier), "h"(uint16_t(blocks)) : "memory");
 }
 
+// A box of a matrix that a tensor map describes, from a column and a row on; what lies outside comes as zeros.
+__device__ __forceinline__ void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 ::"r"(to), "l"(map), "r"(column), "r"(row), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void copy_box_to(uint32_t to, const void *map, int column, int row, uint32_t barrier, int blocks) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;"
+                 ::"r"(to), "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(uint16_t(blocks)) : "memory");
+}
+__device__ __forceinline__ void prefetch_map(const void *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
+
 __device__ __forceinline__ void store_shared(uint32_t to, uint4 x) {
     asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }

@@ -3,59 +3,15 @@
 //
 // Block: kRows*2+128 threads; no cluster; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024. Grid: any number of
 // blocks, at most ceil(W.Rows/kOut)*min(Rows*TopK, W.Count+Rows*TopK/kRows). expert_up_wide wants W.Rows%128 == 0. At most
-// kMaxExperts experts. Any Cols and alignment; fast where Cols%8 == 0. expert_down_wide writes products, f32 [Rows*TopK,W.Rows], to
-// scratch; then expert_down_total: block 256 threads, grid (ceil(W.Rows/1024), Rows). Bits of a pick do not depend on its tile.
+// kMaxExperts experts. Any Cols and alignment; fast where Cols%8 == 0. expert_down_wide writes products, bf16 [Rows*TopK,W.Rows], to
+// scratch; then expert_down_total: block kThreads threads, grid (ceil(W.Rows/(8*kThreads)), Rows). Bits of a pick do not depend on its tile.
 #pragma once
+#include "lib/cuda/weight/pick_tiles.cuh"
 #include "lib/cuda/weight/wide.cuh"
-
-namespace atlas {
-
-constexpr int kMaxExperts = 1024;
-
-// Which tile of kRows sorted picks belongs to which expert.
-struct pick_tiles {
-    int first[kMaxExperts + 1];  // tile of each expert, and how many there are
-};
-struct picks {
-    int expert, begin, end;  // sorted picks begin … end-1
-};
-
-// Every thread of the block calls it; needs a barrier after it.
-template <int kRows>
-__device__ void count_tiles(pick_tiles &tiles, const int32_t *starts, int experts, int total) {
-    if (threadIdx.x >= 32) return;
-    int before = 0;
-    for (int base = 0; base < experts; base += 32) {
-        const int e = base + lane();
-        const int begin = e < experts ? max(starts[e], 0) : 0, end = e < experts ? min(starts[e + 1], total) : 0;
-        const int mine = end > begin ? (end - begin + kRows - 1) / kRows : 0;
-        int sum = mine;
-#pragma unroll
-        for (int d = 1; d < 32; d *= 2) {
-            const int y = __shfl_up_sync(kAllLanes, sum, d);
-            if (lane() >= d) sum += y;
-        }
-        if (e < experts) tiles.first[e] = before + sum - mine;
-        before += __shfl_sync(kAllLanes, sum, 31);
-    }
-    if (lane() == 0) tiles.first[experts] = before;
-}
-template <int kRows>
-__device__ picks find_tile(const pick_tiles &tiles, const int32_t *starts, int experts, int total, int tile) {
-    int low = 0, high = experts;  // the last expert whose first tile is not after this one
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        (tiles.first[middle] <= tile ? low : high) = middle;
-    }
-    const int begin = max(starts[low], 0) + (tile - tiles.first[low]) * kRows;
-    return {low, begin, min(begin + kRows, min(starts[low + 1], total))};
-}
-
-}  // namespace atlas
 
 template <int kRows, int kOut, int kStages>
 __device__ void expert_up_wide(const atlas_ExpertUp &a) {
-    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1>;
+    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1, false>;
     static_assert(kOut % 128 == 0, "whole tiles of gates");
     __shared__ atlas::pick_tiles tiles;
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, steps = atlas::tiles64(a.W.Cols), half_tiles = half / 64;
@@ -66,13 +22,12 @@ __device__ void expert_up_wide(const atlas_ExpertUp &a) {
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
-        atlas::wide_copies<pipe_t, kRows, kStages> copies(pipe, a.In);
-        const bool whole = a.W.Cols % 8 == 0 && reinterpret_cast<uintptr_t>(a.In) % 16 == 0;
+        atlas::stage<kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int gate = i % out_tiles * (kOut / 128);
             const atlas_act *gates = atlas::tile64(a.W, at.expert, gate, 0), *ups = atlas::tile64(a.W, at.expert, half_tiles + gate, 0);
-            const auto weights = atlas::tiles_copied<kOut, 1>(0, [&](int j) {
+            const auto weights = atlas::tiles_copied<kOut>([&](int j) {
                 const int n = j % (kOut / 128);
                 return gate + n < half_tiles ? (j < kOut / 128 ? gates : ups) + size_t(n) * steps * atlas::kTile64 : nullptr;
             });
@@ -82,9 +37,8 @@ __device__ void expert_up_wide(const atlas_ExpertUp &a) {
                 const int s = at.begin + threadIdx.x % 128 / 8 + j * 16, pick = s < at.end ? a.Order[s] : -1;
                 row[j] = pick >= 0 && pick < total ? a.In + size_t(pick / a.TopK) * a.W.Cols : nullptr;
             }
-            copies.tile(steps, a.W.Cols, whole, weights, [&](int j) { return row[j]; });
+            atlas::gather_tile<kRows>(pipe, now, steps, a.W.Cols, a.In, weights, [&](int j) { return row[j]; });
         }
-        copies.finish();
     } else {
         atlas::stage<kStages> now;
         const bool whole = half % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
@@ -129,7 +83,7 @@ __device__ void expert_up_wide(const atlas_ExpertUp &a) {
 
 template <int kRows, int kOut, int kStages>
 __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
-    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1>;
+    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1, false>;
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, steps = atlas::tiles64(a.W.Cols), weight_tiles = atlas::tiles64(a.W.Rows);
     const int out_tiles = (a.W.Rows + kOut - 1) / kOut;
@@ -139,27 +93,26 @@ __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
-        atlas::wide_copies<pipe_t, kRows, kStages> copies(pipe, a.In);
-        const bool whole = a.W.Cols % 8 == 0 && reinterpret_cast<uintptr_t>(a.In) % 16 == 0;
+        atlas::stage<kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int first = i % out_tiles * (kOut / 64);
             const atlas_act *first_tile = atlas::tile64(a.W, at.expert, first, 0);
-            const auto weights = atlas::tiles_copied<kOut, 1>(
-                0, [&](int j) { return first + j < weight_tiles ? first_tile + size_t(j) * steps * atlas::kTile64 : nullptr; });
+            const auto weights = atlas::tiles_copied<kOut>(
+                [&](int j) { return first + j < weight_tiles ? first_tile + size_t(j) * steps * atlas::kTile64 : nullptr; });
             const atlas_act *row[kRows / 16];
 #pragma unroll
             for (int j = 0; j < kRows / 16; j++) {
                 const int s = at.begin + threadIdx.x % 128 / 8 + j * 16, pick = s < at.end ? a.Order[s] : -1;
                 row[j] = pick >= 0 && pick < total ? a.In + size_t(pick) * a.W.Cols : nullptr;
             }
-            copies.tile(steps, a.W.Cols, whole, weights, [&](int j) { return row[j]; });
+            atlas::gather_tile<kRows>(pipe, now, steps, a.W.Cols, a.In, weights, [&](int j) { return row[j]; });
         }
-        copies.finish();
     } else {
         atlas::stage<kStages> now;
-        float *products = static_cast<float *>(scratch);
-        const bool pairs = a.W.Rows % 2 == 0;
+        atlas_act *products = static_cast<atlas_act *>(scratch);
+        const bool whole = a.W.Rows % 8 == 0;
+        const int t = atlas::lane() % 4;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             if (at.begin + pipe_t::team() * 64 >= at.end) {
@@ -168,24 +121,27 @@ __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
             }
             float c[kOut / 2];
             atlas::multiply_tile<kOut>(pipe, now, steps, c);
+            const int s = at.begin + atlas::warp() * 16 + atlas::lane() / 4;
+            const int low_pick = s < at.end ? a.Order[s] : -1, high_pick = s + 8 < at.end ? a.Order[s + 8] : -1;
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                const int s = at.begin + atlas::warp() * 16 + atlas::lane() / 4 + h * 8, pick = s < at.end ? a.Order[s] : -1;
-                if (pick < 0 || pick >= total) continue;
-                float *out = products + size_t(pick) * a.W.Rows;
+            for (int j = 0; j < kOut / 8; j += 4) {
+                const int n = i % out_tiles * kOut + j * 8;
+                uint32_t low[4], high[4];
 #pragma unroll
-                for (int j = 0; j < kOut / 8; j++) {
-                    const int n = i % out_tiles * kOut + j * 8 + atlas::lane() % 4 * 2;
-                    const bool one = n < a.W.Rows, two = n + 1 < a.W.Rows;
-                    const float x = c[j * 4 + h * 2] * (one ? atlas::row_scale(a.W, at.expert, n) : 0.0f);
-                    const float y = c[j * 4 + h * 2 + 1] * (two ? atlas::row_scale(a.W, at.expert, n + 1) : 0.0f);
-                    if (pairs && two) {
-                        *reinterpret_cast<float2 *>(out + n) = {x, y};
-                    } else {
-                        if (one) out[n] = x;
-                        if (two) out[n + 1] = y;
+                for (int l = 0; l < 4; l++) {
+                    const int m = n + l * 8 + t * 2;
+                    float *x = c + (j + l) * 4;
+                    if (a.W.Scale) {
+#pragma unroll
+                        for (int e = 0; e < 4; e++) x[e] *= m + e % 2 < a.W.Rows ? atlas::row_scale(a.W, at.expert, m + e % 2) : 0.0f;
                     }
+                    low[l] = atlas::narrow(x[0], x[1]), high[l] = atlas::narrow(x[2], x[3]);
                 }
+                atlas::transpose_quad(low);
+                atlas::transpose_quad(high);
+                const int left = a.W.Rows - n - t * 8;
+                if (low_pick >= 0 && low_pick < total) atlas::store_outputs(products + size_t(low_pick) * a.W.Rows + n + t * 8, low, left, whole);
+                if (high_pick >= 0 && high_pick < total) atlas::store_outputs(products + size_t(high_pick) * a.W.Rows + n + t * 8, high, left, whole);
             }
         }
     }
@@ -194,38 +150,23 @@ __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
 // The weighted sum of each row's products, in the order of its picks.
 template <int kThreads>
 __device__ void expert_down_total(const atlas_ExpertDown &a, const void *scratch) {
-    const int n = (blockIdx.x * kThreads + threadIdx.x) * 4, left = a.W.Rows - n;
+    const int n = (blockIdx.x * kThreads + threadIdx.x) * 8, left = a.W.Rows - n;
     const size_t row = blockIdx.y;
-    const float *products = static_cast<const float *>(scratch);
-    const bool whole = a.W.Rows % 4 == 0;
+    const atlas_act *products = static_cast<const atlas_act *>(scratch);
+    const bool whole = a.W.Rows % 8 == 0;
     atlas::release_next();
     atlas::wait_for_previous();
     if (left <= 0) return;
-    float sum[4] = {};
+    atlas::f32x8 sum = {};
 #pragma unroll 8
     for (int k = 0; k < a.TopK; k++) {
         const size_t pick = row * a.TopK + k;
         const int expert = a.IDs[pick];
         if (expert < 0 || expert >= a.W.Count) continue;
-        const float weight = a.Weights[pick], *from = products + pick * a.W.Rows + n;
-        float x[4] = {};
-        if (whole) {
-            const float4 v = *reinterpret_cast<const float4 *>(from);
-            x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-        } else {
+        const float weight = a.Weights[pick];
+        const atlas::f32x8 x = atlas::load8(products + pick * a.W.Rows + n, left, whole);
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (i < left) x[i] = from[i];
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++) sum[i] = fmaf(weight, x[i], sum[i]);
+        for (int i = 0; i < 8; i++) sum.v[i] = fmaf(weight, x.v[i], sum.v[i]);
     }
-    atlas_act *out = a.Out + row * a.W.Rows + n;
-    if (whole) {
-        *reinterpret_cast<uint2 *>(out) = {atlas::narrow(sum[0], sum[1]), atlas::narrow(sum[2], sum[3])};
-    } else {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (i < left) out[i] = __float2bfloat16_rn(sum[i]);
-    }
+    atlas::store8(a.Out + row * a.W.Rows + n, sum, left, whole);
 }

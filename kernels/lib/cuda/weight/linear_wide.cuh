@@ -1,9 +1,10 @@
 // Linear for many rows and bf16 weights (layout tile64) with wgmma: tiles of kRows rows by kOut outputs.
 //
-// Block: kRows*2+128 threads; clusters of kCluster blocks in x; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024.
-// Grid: any multiple of kCluster, at most a block per tile, that is kCluster*ceil(Rows/(kRows*kCluster))*ceil(W.Rows/kOut);
-// blocks go on to further tiles. kRows 64 or 128; kOut 64, 128, 192 or 256. Any Rows, Cols, OutPitch and alignment; fast where
-// Cols and OutPitch are multiples of 8. All instances give the same bits.
+// A cluster is kAcross blocks next to one another along rows, which share weights, times kAlong along outputs, which share rows.
+// Block: kRows*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024. Grid: any multiple of
+// the cluster, at most a block per tile, that is kAcross*kAlong*ceil(Rows/(kRows*kAcross))*ceil(W.Rows/(kOut*kAlong)); blocks
+// go on to further tiles. Tile of the copy engine: In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0.
+// kRows 64 or 128; kOut 32, 64, 128, 192 or 256. Any Rows, OutPitch and alignment of Out. All instances give the same bits.
 #pragma once
 #include "lib/cuda/weight/wide.cuh"
 
@@ -21,31 +22,64 @@ __device__ inline wide_tile place_tile(int i, int row_tiles, int out_tiles) {
 
 }  // namespace atlas
 
-template <int kRows, int kOut, int kStages, int kCluster>
-__device__ void linear_wide(const atlas_Linear &a) {
-    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, kCluster>;
+template <int kRows, int kOut, int kStages, int kAcross, int kAlong>
+__device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
+    constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
+    static_assert((kOut == 32 || kOut % 64 == 0) && kPieces % kAcross == 0 && kShare % 8 == 0, "whole pieces for each block");
+    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, kAcross * kAlong, true>;
     const pipe_t pipe;
-    const int steps = atlas::tiles64(a.W.Cols), weight_tiles = atlas::tiles64(a.W.Rows);
-    const int row_tiles = (a.Rows + kRows * kCluster - 1) / (kRows * kCluster), out_tiles = (a.W.Rows + kOut - 1) / kOut;
-    const int first = blockIdx.x / kCluster, stride = gridDim.x / kCluster, tiles = row_tiles * out_tiles;
+    const int steps = atlas::tiles64(a.W.Cols), across = pipe.rank % kAcross, along = pipe.rank / kAcross;
+    const int row_tiles = (a.Rows + kRows * kAcross - 1) / (kRows * kAcross), out_tiles = (a.W.Rows + kOut * kAlong - 1) / (kOut * kAlong);
+    const int first = blockIdx.x / (kAcross * kAlong), stride = gridDim.x / (kAcross * kAlong), tiles = row_tiles * out_tiles;
     atlas::release_next();
     if (pipe_t::copies()) {
-        atlas::wide_copies<pipe_t, kRows, kStages> copies(pipe, a.In);
-        const bool whole = a.W.Cols % 8 == 0 && reinterpret_cast<uintptr_t>(a.In) % 16 == 0;
-        for (int i = first; i < tiles; i += stride) {
-            const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-            const int tile = at.out * (kOut / 64), row = (at.row * kCluster + pipe.rank) * kRows + threadIdx.x % 128 / 8;
-            const atlas_act *first_tile = atlas::tile64(a.W, 0, tile, 0), *first_row = a.In + size_t(row) * a.W.Cols;
-            const auto weights = atlas::tiles_copied<kOut, kCluster>(pipe.rank, [&](int j) {
-                return tile + j < weight_tiles ? first_tile + size_t(j) * steps * atlas::kTile64 : nullptr;
-            });
-            if (i == first) {
-                copies.start(steps, weights);
-                atlas::wait_for_previous();
+        if (threadIdx.x == kRows * 2) {
+            atlas::prefetch_map(in);
+            atlas::stage<kStages> now;
+            int row = 0, out = 0;
+            const auto copy_weights = [&](int slot, int step) {
+                const uint32_t full = pipe.full + slot * 8;
+                atlas::arrive_expecting(full, pipe_t::kRowBytes + max(0, min(kPieces, (a.W.Rows - out + 63) / 64)) * kPieceBytes);
+                const atlas_act *from = atlas::tile64(a.W, 0, out / 64, step) + out % 64 * 64;
+#pragma unroll
+                for (int i = 0; i < kPieces; i++) {
+                    if (out + i * 64 >= a.W.Rows || i % kAcross != across) continue;
+                    const uint32_t to = pipe.weights(slot) + i * kPieceBytes;
+                    const atlas_act *piece = from + size_t(i) * steps * atlas::kTile64;
+                    if constexpr (kAcross > 1)
+                        atlas::copy_bulk_to(to, piece, kPieceBytes, full, ((1 << kAcross) - 1) << along * kAcross);
+                    else
+                        atlas::copy_bulk(to, piece, kPieceBytes, full);
+                }
+            };
+            const auto copy_rows = [&](int slot, int step) {
+                const uint32_t full = pipe.full + slot * 8, to = pipe.rows(slot) + along * kShare * 128;
+                if constexpr (kAlong > 1) {
+                    int blocks = 0;
+                    for (int i = 0; i < kAlong; i++) blocks |= 1 << (i * kAcross + across);
+                    atlas::copy_box_to(to, in, step * 64, row + along * kShare, full, blocks);
+                } else {
+                    atlas::copy_box(to, in, step * 64, row, full);
+                }
+            };
+            for (int i = first; i < tiles; i += stride) {
+                const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
+                row = (at.row * kAcross + across) * kRows, out = (at.out * kAlong + along) * kOut;
+                int step = 0;
+                if (i == first) {  // weights depend on no kernel before this one
+                    const int early = min(steps, kStages);
+                    for (; step < early; step++) copy_weights(step, step);
+                    atlas::wait_for_previous();
+                    for (step = 0; step < early; step++, now.next()) copy_rows(step, step);
+                }
+                for (; step < steps; step++, now.next()) {
+                    atlas::wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
+                    copy_weights(now.slot, step);
+                    copy_rows(now.slot, step);
+                }
             }
-            copies.tile(steps, a.W.Cols, whole, weights, [&](int j) { return row + j * 16 < a.Rows ? first_row + size_t(j * 16) * a.W.Cols : nullptr; });
         }
-        copies.finish();
+        __syncwarp();
     } else {
         atlas::stage<kStages> now;
         const bool whole = a.OutPitch % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
@@ -55,10 +89,10 @@ __device__ void linear_wide(const atlas_Linear &a) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
             float c[kOut / 2];
             atlas::multiply_tile<kOut>(pipe, now, steps, c);
-            const int row = (at.row * kCluster + pipe.rank) * kRows + atlas::warp() * 16 + atlas::lane() / 4;
+            const int row = (at.row * kAcross + across) * kRows + atlas::warp() * 16 + atlas::lane() / 4, out = (at.out * kAlong + along) * kOut;
 #pragma unroll
             for (int j = 0; j < kOut / 8; j += 4) {
-                const int n = at.out * kOut + j * 8;
+                const int n = out + j * 8;
                 uint32_t low[4], high[4];
 #pragma unroll
                 for (int l = 0; l < 4; l++) {
@@ -75,10 +109,10 @@ __device__ void linear_wide(const atlas_Linear &a) {
                 }
                 atlas::transpose_quad(low);
                 atlas::transpose_quad(high);
-                atlas_act *out = a.Out + size_t(row) * a.OutPitch + n + t * 8;
+                atlas_act *to = a.Out + size_t(row) * a.OutPitch + n + t * 8;
                 const int left = a.W.Rows - n - t * 8;
-                if (row < a.Rows) atlas::store_outputs(out, low, left, whole);
-                if (row + 8 < a.Rows) atlas::store_outputs(out + size_t(8) * a.OutPitch, high, left, whole);
+                if (row < a.Rows) atlas::store_outputs(to, low, left, whole);
+                if (row + 8 < a.Rows) atlas::store_outputs(to + size_t(8) * a.OutPitch, high, left, whole);
             }
         }
     }

@@ -1,8 +1,8 @@
 // The pipeline of kernels for many rows: a warpgroup copies, kTeams warpgroups multiply.
 //
-// A stage is 64 columns: kRows rows of activations, gathered by asynchronous copies into the swizzle, and kWeights bytes of
-// weights, copied in large pieces. The blocks of a cluster work on the same outputs: each copies its share of the weights to
-// all. Sums run along columns, 16 at a time, in one order, whatever the shape of the tiles.
+// A stage is 64 columns: kRows rows of activations in the 128-byte swizzle, and kWeights bytes of weights. Rows that are
+// gathered are copied by a warpgroup, 16 bytes at a time; where they follow one another one thread copies boxes of a tensor
+// map. Sums run along columns, 16 at a time, in one order, whatever the shape of the tiles.
 #pragma once
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/bulk.cuh"
@@ -22,13 +22,12 @@ struct stage {
     }
 };
 
-template <int kTeams, int kRows, int kWeights, int kStages, int kCluster>
+template <int kTeams, int kRows, int kWeights, int kStages, int kCluster, bool kMapped>
 struct wide {
     static_assert(kRows % 64 == 0 && kWeights % 1024 == 0, "whole swizzles");
     static constexpr int kThreads = kTeams * 128 + 128, kRowBytes = kRows * 128, kStageBytes = kRowBytes + kWeights;
-    static constexpr int kLag = kStages > 3 ? 2 : 1;  // steps of rows on their way; two more are being multiplied
     static constexpr int kShared = kStages * (kStageBytes + 16) + 1024;  // dynamic bytes
-    static_assert(kLag + 2 <= kStages && kShared <= 227 * 1024, "fits");
+    static_assert(kStages > 2 && kShared <= 227 * 1024, "fits");
 
     uint32_t data, full, empty;
     int rank;
@@ -38,7 +37,7 @@ struct wide {
         full = data + kStages * kStageBytes;
         empty = full + kStages * 8;
         if (threadIdx.x == 0) {
-            for (int s = 0; s < kStages; s++) init_barrier(full + s * 8, 5), init_barrier(empty + s * 8, kTeams * 4 * kCluster);
+            for (int s = 0; s < kStages; s++) init_barrier(full + s * 8, kMapped ? 1 : 129), init_barrier(empty + s * 8, kTeams * 4 * kCluster);
             fence_barriers();
         }
         if constexpr (kCluster > 1)
@@ -55,7 +54,10 @@ struct wide {
 
     __device__ uint32_t rows(int slot) const { return data + slot * kStageBytes; }
     __device__ uint32_t weights(int slot) const { return rows(slot) + kRowBytes; }
-    __device__ void wait_full(const stage<kStages> &now) const { wait_barrier(full + now.slot * 8, now.phase); }
+    __device__ void wait_full(const stage<kStages> &now) const {
+        wait_barrier(full + now.slot * 8, now.phase);
+        if constexpr (!kMapped) fence_shared();  // here, since in threads that copy it would wait for copies on their way
+    }
 
     // Each warp that multiplies calls it once it needs the stage no more.
     __device__ void release(int slot) const {
@@ -75,101 +77,60 @@ struct wide {
     }
 };
 
-// What the warpgroup that copies keeps.
-template <typename Pipe, int kRows, int kStages>
-struct wide_copies {
-    static constexpr int kPerThread = kRows / 16;  // rows of which a thread copies one chunk each
-    const Pipe &pipe;
-    const atlas_act *in;  // the activations
-    stage<kStages> now, copied;
-    int begun = 0, early = 0;  // steps, of all tiles
-
-    __device__ wide_copies(const Pipe &pipe, const atlas_act *in) : pipe(pipe), in(in) {}
-
-    // Before anything else: weights of the first tile, which depend on no kernel before this one. The first warp calls
-    // weights(step, to, barrier), which says how many bytes come and copies them.
-    template <typename Weights>
-    __device__ void start(int steps, const Weights &weights) {
-        early = min(steps, kStages);
-        if (threadIdx.x % 128 < 32)
-            for (int s = 0; s < early; s++) weights(s, pipe.weights(s), pipe.full + s * 8);
-    }
-    // A tile. Thread i copies chunk i%8 of rows i/8, i/8+16, …: row(j) points to row i/8+16j, or is null.
-    template <typename Weights, typename Row>
-    __device__ void tile(int steps, int cols, bool whole, const Weights &weights, const Row &row) {
-        const int thread = threadIdx.x % 128, chunk = thread % 8, to = thread / 8 * 128 + (chunk ^ thread / 8 % 8) * 16;
-        for (int step = 0, k = chunk * 8; step < steps; step++, k += 64) {
-            wait_barrier_cluster(pipe.empty + now.slot * 8, now.phase ^ 1);
-            if (begun >= early && thread < 32) weights(step, pipe.weights(now.slot), pipe.full + now.slot * 8);
-            const uint32_t at = pipe.rows(now.slot) + to;
-            if (whole) {
+// Copies the steps of a tile of gathered rows, by a warpgroup: thread i chunk i%8 of rows i/8, i/8+16, …. row(j) points to row
+// i/8+16j, or is null; in points to any memory. All call weights(step, to, barrier), which says how many bytes come and copies
+// them.
+template <int kRows, typename Pipe, typename Stage, typename Weights, typename Row>
+__device__ void gather_tile(const Pipe &pipe, Stage &now, int steps, int cols, const atlas_act *in, const Weights &weights, const Row &row) {
+    const bool whole = cols % 8 == 0 && reinterpret_cast<uintptr_t>(in) % 16 == 0;
+    const int thread = threadIdx.x % 128, chunk = thread % 8, to = thread / 8 * 128 + (chunk ^ thread / 8 % 8) * 16;
+    for (int step = 0, k = chunk * 8; step < steps; step++, k += 64, now.next()) {
+        const uint32_t full = pipe.full + now.slot * 8, at = pipe.rows(now.slot) + to;
+        wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
+        weights(step, pipe.weights(now.slot), full);
+        if (whole) {
 #pragma unroll
-                for (int j = 0; j < kPerThread; j++) {
-                    const atlas_act *from = row(j);
-                    const bool there = from && k < cols;
-                    copy_async(at + j * 2048, there ? from + k : in, there);
-                }
-            } else {
+            for (int j = 0; j < kRows / 16; j++) {
+                const atlas_act *from = row(j);
+                const bool there = from && k < cols;
+                copy_async(at + j * 2048, there ? from + k : in, there);
+            }
+            arrive_after_copies(full);
+        } else {
 #pragma unroll 1
-                for (int j = 0; j < kPerThread; j++) {
-                    const atlas_act *from = nullptr;  // row(j), of pointers that lie in registers
+            for (int j = 0; j < kRows / 16; j++) {
+                const atlas_act *from = nullptr;  // row(j), of pointers that lie in registers
 #pragma unroll
-                    for (int l = 0; l < kPerThread; l++)
-                        if (l == j) from = row(l);
-                    store_shared(at + j * 2048, from && k < cols ? load8_raw(from + k, cols - k, false) : uint4{});
-                }
+                for (int l = 0; l < kRows / 16; l++)
+                    if (l == j) from = row(l);
+                store_shared(at + j * 2048, from && k < cols ? load8_raw(from + k, cols - k, false) : uint4{});
             }
-            commit_copies();
-            if (begun++ >= Pipe::kLag) {
-                wait_copies<Pipe::kLag>();
-                arrived();
-            }
-            now.next();
+            arrive(full);
         }
     }
-    // After the last tile.
-    __device__ void finish() {
-        wait_copies<0>();
-        for (int i = min(begun, Pipe::kLag); i > 0; i--) arrived();
-    }
+}
 
-  private:
-    __device__ void arrived() {
-        fence_shared();
-        __syncwarp();
-        if (lane() == 0) arrive(pipe.full + copied.slot * 8);
-        copied.next();
-    }
-};
-
-// bf16 weights of a stage: kOut/64 tiles, each block of the cluster copying its share. tile(i) is tile i at column 0, or null.
-template <int kOut, int kCluster, typename Tile>
+// Copies bf16 weights of a stage: kOut/64 tiles. tile(i) points to the first column of tile i, or is null.
+template <int kOut, typename Tile>
 struct copy_tiles {
-    int rank;
+    static_assert(kOut % 64 == 0, "whole tiles");
     Tile tile;
 
     __device__ void operator()(int step, uint32_t to, uint32_t barrier) const {
-        static_assert(kOut % 64 == 0 && kOut / 64 % kCluster == 0, "whole tiles for each block");
-        if (lane() != 0) return;
+        if (threadIdx.x % 128) return;
         int bytes = 0;
 #pragma unroll
         for (int i = 0; i < kOut / 64; i++)
             if (tile(i)) bytes += 8192;
         arrive_expecting(barrier, bytes);
 #pragma unroll
-        for (int i = 0; i < kOut / 64; i++) {
-            const atlas_act *from = tile(i);
-            if (!from || (kCluster > 1 && i % kCluster != rank)) continue;
-            if constexpr (kCluster > 1)
-                copy_bulk_to(to + i * 8192, from + size_t(step) * kTile64, 8192, barrier, (1 << kCluster) - 1);
-            else
-                copy_bulk(to + i * 8192, from + size_t(step) * kTile64, 8192, barrier);
-        }
+        for (int i = 0; i < kOut / 64; i++)
+            if (const atlas_act *from = tile(i)) copy_bulk(to + i * 8192, from + size_t(step) * kTile64, 8192, barrier);
     }
 };
-template <int kOut, int kCluster, typename Tile>
-__device__ copy_tiles<kOut, kCluster, Tile> tiles_copied(int rank, const Tile &tile) {
-    return {rank, tile};
+template <int kOut, typename Tile>
+__device__ copy_tiles<kOut, Tile> tiles_copied(const Tile &tile) {
+    return {tile};
 }
 
 // Multiplies a tile's steps, 64 rows of this warpgroup by kOut outputs.

@@ -1,0 +1,145 @@
+// ExpertUp and ExpertDown for many rows and weights in a frag layout, with wgmma: tiles of kRows picks by 256 weights, which in
+// expert_up_frag_wide are 128 gates and the ups that belong to them.
+//
+// Block: 384 threads, one to a multiprocessor (min_blocks 1); no cluster; dynamic shared memory atlas::frag_pipe<…, false>::kShared.
+// Grid: any number of blocks, at most ceil(W.Rows/256)*min(Rows*TopK, W.Count+Rows*TopK/kRows). expert_up_frag_wide wants
+// W.Rows%32 == 0. At most kMaxExperts experts. Any Cols and alignment; fast where Cols%8 == 0. expert_down_frag_wide writes products,
+// bf16 [Rows*TopK,W.Rows], to scratch, for expert_down_total. Bits of a pick do not depend on its tile.
+#pragma once
+#include "lib/cuda/weight/expert_wide.cuh"
+#include "lib/cuda/weight/frag_wide.cuh"
+
+namespace atlas {
+
+__device__ inline int slot_of_lane() { return warp() % 4 * 4 + lane(); }
+
+// Copies a tile of picks, and strips, of which the first four lanes of each warp have one each; row(s) is the row of activations of
+// sorted pick s, or -1.
+template <atlas_Scheme kScheme, int kRows, typename Pipe, typename Stage, typename Row>
+__device__ void gather_strips(const Pipe &pipe, Stage &now, const atlas_Weight &w, const picks &at, const uint8_t *strip, int strips, const atlas_act *in,
+                              const Row &row) {
+    const copy_strips<kScheme> weights = {strip, slot_of_lane(), frag<kScheme>::blocks(w.Cols), strips, 0, threadIdx.x % 128 < 32};
+    int rows[kRows / 16];
+#pragma unroll
+    for (int j = 0; j < kRows / 16; j++) {
+        const int s = at.begin + threadIdx.x % 128 / 8 + j * 16;
+        rows[j] = s < at.end ? row(s) : -1;
+    }
+    gather_tile<kRows>(pipe, now, tiles64(w.Cols), w.Cols, in, weights, [&](int j) { return rows[j] >= 0 ? in + size_t(rows[j]) * w.Cols : nullptr; });
+}
+
+}  // namespace atlas
+
+template <atlas_Scheme kScheme, int kRows, int kStages>
+__device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
+    using pipe_t = atlas::frag_pipe<kScheme, 2, kRows, kStages, false>;
+    using layout = atlas::frag<kScheme>;
+    __shared__ atlas::pick_tiles tiles;
+    const int half = a.W.Rows / 2, total = a.Rows * a.TopK, strips = half / 16, out_tiles = (strips + 7) / 8;
+    atlas::release_next();
+    atlas::wait_for_previous();
+    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    const pipe_t pipe;
+    const int work = tiles.first[a.W.Count] * out_tiles;
+    if (pipe_t::copies()) {
+        atlas::give_registers<56>();
+        atlas::stage<kStages> now;
+        for (int i = blockIdx.x; i < work; i += gridDim.x) {
+            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const int slot = atlas::slot_of_lane(), first = i % out_tiles * 8, strip = first + slot / 2;  // gates in even slots, ups in odd ones
+            const uint8_t *from = atlas::lane() < 4 && strip < strips ? layout::strip(a.W, at.expert, strip + slot % 2 * strips) : nullptr;
+            atlas::gather_strips<kScheme, kRows>(pipe, now, a.W, at, from, 2 * min(8, strips - first), a.In, [&](int s) {
+                const int pick = a.Order[s];
+                return pick >= 0 && pick < total ? pick / a.TopK : -1;
+            });
+        }
+    } else {
+        atlas::take_registers<224>();
+        atlas::stage<kStages> now;
+        const bool whole = reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
+        const int t = atlas::lane() % 4, g = atlas::lane() / 4;
+        for (int i = blockIdx.x; i < work; i += gridDim.x) {
+            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const int strip = i % out_tiles * 8 + atlas::warp(), first = strip * 16;
+            const float *const scales[2] = {atlas::strip_scales<kScheme>(a.W, at.expert, strip), atlas::strip_scales<kScheme>(a.W, at.expert, strips + strip)};
+            float c[2][kRows / 2];
+            atlas::multiply_strips<kScheme, kRows>(pipe, now, atlas::tiles64(a.W.Cols), a.W.Cols, scales, c);
+            if (strip >= strips) continue;
+            float gate[2], up[2];  // factors of outputs first+g and first+g+8
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                gate[h] = atlas::row_scale(a.W, at.expert, first + g + h * 8);
+                up[h] = atlas::row_scale(a.W, at.expert, half + first + g + h * 8);
+            }
+#pragma unroll
+            for (int j = 0; j < kRows / 8; j += 2) {
+                uint32_t u[4];
+#pragma unroll
+                for (int l = 0; l < 4; l++) {
+                    const int at_sum = (j + l / 2) * 4 + l % 2 * 2;
+                    float x[2];
+#pragma unroll
+                    for (int e = 0; e < 2; e++) x[e] = atlas::silu(c[0][at_sum + e] * gate[l % 2]) * (c[1][at_sum + e] * up[l % 2]);
+                    u[l] = atlas::transpose_matrix(atlas::narrow(x[0], x[1]));
+                }
+                atlas::transpose_quad(u);
+                const int s = at.begin + (j + t / 2) * 8 + g, pick = s < at.end ? a.Order[s] : -1;
+                if (pick >= 0 && pick < total) atlas::store_outputs(a.Out + size_t(pick) * half + first + t % 2 * 8, u, 8, whole);
+            }
+        }
+    }
+}
+
+template <atlas_Scheme kScheme, int kRows, int kStages>
+__device__ void expert_down_frag_wide(const atlas_ExpertDown &a, void *scratch) {
+    using pipe_t = atlas::frag_pipe<kScheme, 2, kRows, kStages, false>;
+    using layout = atlas::frag<kScheme>;
+    __shared__ atlas::pick_tiles tiles;
+    const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 15) / 16;
+    atlas::release_next();
+    atlas::wait_for_previous();
+    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    const pipe_t pipe;
+    const int work = tiles.first[a.W.Count] * out_tiles;
+    if (pipe_t::copies()) {
+        atlas::give_registers<56>();
+        atlas::stage<kStages> now;
+        for (int i = blockIdx.x; i < work; i += gridDim.x) {
+            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const int first = i % out_tiles * 16, strip = first + atlas::slot_of_lane();
+            const uint8_t *from = atlas::lane() < 4 && strip < strips ? layout::strip(a.W, at.expert, strip) : nullptr;
+            atlas::gather_strips<kScheme, kRows>(pipe, now, a.W, at, from, min(16, strips - first), a.In, [&](int s) {
+                const int pick = a.Order[s];
+                return pick >= 0 && pick < total ? pick : -1;
+            });
+        }
+    } else {
+        atlas::take_registers<224>();
+        atlas::stage<kStages> now;
+        atlas_act *products = static_cast<atlas_act *>(scratch);
+        const bool whole = a.W.Rows % 8 == 0;
+        const int t = atlas::lane() % 4, g = atlas::lane() / 4;
+        for (int i = blockIdx.x; i < work; i += gridDim.x) {
+            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const int strip = i % out_tiles * 16 + atlas::warp() * 2, n = strip * 16 + t * 8;
+            const float *const scales[2] = {atlas::strip_scales<kScheme>(a.W, at.expert, strip), atlas::strip_scales<kScheme>(a.W, at.expert, strip + 1)};
+            float c[2][kRows / 2];
+            atlas::multiply_strips<kScheme, kRows>(pipe, now, atlas::tiles64(a.W.Cols), a.W.Cols, scales, c);
+            float scale[4];  // of outputs g, g+8, g+16, g+24
+#pragma unroll
+            for (int l = 0; l < 4; l++) scale[l] = strip * 16 + l * 8 + g < a.W.Rows ? atlas::row_scale(a.W, at.expert, strip * 16 + l * 8 + g) : 0.0f;
+#pragma unroll
+            for (int j = 0; j < kRows / 8; j++) {
+                uint32_t u[4];
+#pragma unroll
+                for (int l = 0; l < 4; l++) {
+                    const float *x = c[l / 2] + j * 4 + l % 2 * 2;
+                    u[l] = atlas::transpose_matrix(atlas::narrow(x[0] * scale[l], x[1] * scale[l]));
+                }
+                atlas::transpose_quad(u);
+                const int s = at.begin + j * 8 + g, pick = s < at.end ? a.Order[s] : -1;
+                if (pick >= 0 && pick < total) atlas::store_outputs(products + size_t(pick) * a.W.Rows + n, u, a.W.Rows - n, whole);
+            }
+        }
+    }
+}

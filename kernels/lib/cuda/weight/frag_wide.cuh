@@ -1,0 +1,184 @@
+// Strips of a frag layout times many rows, with wgmma: weights are the factor in registers, two strips for each warp; sums are
+// [outputs, rows]. A stage has the 64 columns of 8·kTeams strips, each in one piece.
+//
+// Weights become bf16: exactly in f8, f8block and nvfp4, rounded once in q8_0, q4_0 and q4_1. In f8block sums are kept in units
+// of the scale of the 128 columns they are at, and change units from one such block to the next.
+#pragma once
+#include "lib/cuda/weight/frag.cuh"
+#include "lib/cuda/weight/wide.cuh"
+
+namespace atlas {
+
+template <atlas_Scheme kScheme>
+struct frag_stage {
+    static constexpr int kBlocks = 64 / frag<kScheme>::kCols, kStripBytes = kBlocks * frag<kScheme>::kBlock;
+    static constexpr int bytes(int teams) { return (teams * 8 * kStripBytes + 1023) / 1024 * 1024; }
+};
+template <atlas_Scheme kScheme, int kTeams, int kRows, int kStages, bool kMapped>
+using frag_pipe = wide<kTeams, kRows, frag_stage<kScheme>::bytes(kTeams), kStages, 1, kMapped>;
+
+// Copies a stage of strips, by one warp or several: a lane has where strip number slot begins, or null. One warp says how many bytes
+// come: those of all strips, and others.
+template <atlas_Scheme kScheme>
+struct copy_strips {
+    const uint8_t *strip;
+    int slot;
+    int blocks;  // of a strip
+    int strips, others;
+    bool says;
+
+    __device__ void operator()(int step, uint32_t to, uint32_t barrier) const {
+        using stage_t = frag_stage<kScheme>;
+        const int bytes = min(stage_t::kBlocks, blocks - step * stage_t::kBlocks) * frag<kScheme>::kBlock;
+        if (says && lane() == 0) arrive_expecting(barrier, strips * bytes + others);
+        __syncwarp();
+        if (strip) copy_bulk(to + slot * stage_t::kStripBytes, strip + size_t(step) * stage_t::kStripBytes, bytes, barrier);
+    }
+};
+
+__device__ inline uint32_t scale_pair(uint32_t x, float scale, float offset) {
+    return narrow(fmaf(__uint_as_float(x << 16), scale, offset), fmaf(__uint_as_float(x & 0xffff0000u), scale, offset));
+}
+__device__ inline float2 widen_halves(uint32_t x) { return __half22float2(reinterpret_cast<const __half2 &>(x)); }
+
+// The fragments of a strip's 64 columns; of the first 32 only where half.
+template <atlas_Scheme kScheme>
+__device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
+    constexpr int kBlock = frag<kScheme>::kBlock;
+    const int g = lane() / 4;
+    if constexpr (frag<kScheme>::kFour) {
+        const uint4 codes = load_shared(from + lane() * 16);
+#pragma unroll
+        for (int k = 0; k < 4; k++) frag<kScheme>::codes(codes, k, a[k]);
+        const uint2 low = load_shared2(from + 512 + g * 8);
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
+            const nvfp4_scales scales(low);
+#pragma unroll
+            for (int k = 0; k < 4; k++) scales.apply(k, a[k]);
+        } else {
+            const float2 d[2] = {widen_halves(low.x), widen_halves(low.y)};  // of rows g and g+8
+            float2 m[2] = {};
+            if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
+                const uint2 minima = load_shared2(from + 576 + g * 8);
+                m[0] = widen_halves(minima.x), m[1] = widen_halves(minima.y);
+            }
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+#pragma unroll
+                for (int r = 0; r < 4; r++) a[k][r] = scale_pair(a[k][r], k < 2 ? d[r % 2].x : d[r % 2].y, k < 2 ? m[r % 2].x : m[r % 2].y);
+        }
+    } else {
+#pragma unroll
+        for (int b = 0; b < 2; b++) {
+            const uint4 codes = load_shared(from + b * kBlock + lane() * 16);
+            frag<kScheme>::codes(codes, 0, a[2 * b]);
+            frag<kScheme>::codes(codes, 1, a[2 * b + 1]);
+            if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
+                float2 d = widen_halves(load_shared1(from + b * kBlock + 512 + g * 4));
+                if (b && half) d = {};
+#pragma unroll
+                for (int k = 2 * b; k < 2 * b + 2; k++)
+#pragma unroll
+                    for (int r = 0; r < 4; r++) a[k][r] = scale_pair(a[k][r], r % 2 ? d.y : d.x, 0);
+            }
+        }
+    }
+}
+
+// The units that sums of an f8block strip are in.
+struct sum_units {
+    const float *scales;  // of the strip
+    float now = 1, next;
+    bool zero = false;  // weights of this block are too small to count
+
+    __device__ explicit sum_units(const float *scales) : scales(scales), next(scales ? *scales : 0.0f) {}
+    // At the first step of a block of columns; what sums are to be multiplied by.
+    __device__ float change(int block, int blocks) {
+        const float scale = next;
+        if (scales && block + 1 < blocks) next = scales[block + 1];
+        zero = fabsf(scale) < 1e-30f;
+        if (zero) return 1;
+        const float ratio = now / scale;
+        now = scale;
+        return ratio;
+    }
+};
+
+// Multiplies a tile's steps: two strips of this warp by kRows rows. scales: those of the strips in f8block.
+template <atlas_Scheme kScheme, int kRows, typename Pipe, typename Stage>
+__device__ void multiply_strips(const Pipe &pipe, Stage &now, int steps, int cols, const float *const (&scales)[2], float (&c)[2][kRows / 2]) {
+    constexpr bool kUnits = kScheme == ATLAS_SCHEME_F8BLOCK;
+    const int blocks = (cols + 127) / 128;
+    sum_units units[2] = {sum_units(scales[0]), sum_units(scales[1])};
+    uint32_t a[2][4][4];
+#pragma unroll
+    for (int s = 0; s < 2; s++)
+#pragma unroll
+        for (int i = 0; i < kRows / 2; i++) c[s][i] = 0;
+    int before = 0;
+    const auto multiply_step = [&](int step) {
+        pipe.wait_full(now);
+        const uint32_t from = pipe.weights(now.slot) + warp() * 2 * frag_stage<kScheme>::kStripBytes;
+        const uint64_t rows = factor(pipe.rows(now.slot));
+        const bool half = step == steps - 1 && cols - step * 64 <= 32;
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            wait_products<1>();  // those that used a[s] and c[s]
+            if (s == 1 && step) pipe.release(before);
+            decode_stage<kScheme>(from + s * frag_stage<kScheme>::kStripBytes, half, a[s]);
+            if constexpr (kUnits) {
+                const uint32_t keep = units[s].zero ? 0 : 0xffffffffu;
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+#pragma unroll
+                    for (int r = 0; r < 4; r++) a[s][k][r] &= keep;
+            }
+#pragma unroll
+            for (int k = 0; k < 4; k++) pin(a[s][k]);
+            begin_products();
+#pragma unroll
+            for (int k = 0; k < 4; k++) multiply(c[s], a[s][k], rows + k * 2);
+            commit_products();
+        }
+        before = now.slot;
+        now.next();
+    };
+    if constexpr (kUnits) {
+        for (int block = 0; block < blocks; block++) {
+            const float ratio[2] = {units[0].change(block, blocks), units[1].change(block, blocks)};
+            wait_products<0>();
+#pragma unroll
+            for (int s = 0; s < 2; s++) {
+                pin(c[s]);
+#pragma unroll
+                for (int i = 0; i < kRows / 2; i++) c[s][i] *= ratio[s];
+                pin(c[s]);
+            }
+            multiply_step(2 * block);
+            if (2 * block + 1 < steps) multiply_step(2 * block + 1);
+        }
+    } else {
+        for (int step = 0; step < steps; step++) multiply_step(step);
+    }
+    wait_products<0>();
+    pin(c[0]);
+    pin(c[1]);
+    pipe.release(before);
+#pragma unroll
+    for (int s = 0; s < 2; s++) {
+        const float factor = kUnits ? units[s].now : frag<kScheme>::kFactor;
+        if (kUnits || frag<kScheme>::kFactor != 1.0f) {
+#pragma unroll
+            for (int i = 0; i < kRows / 2; i++) c[s][i] *= factor;
+        }
+    }
+}
+
+// Where the block scales of a strip begin, in f8block.
+template <atlas_Scheme kScheme>
+__device__ const float *strip_scales(const atlas_Weight &w, int m, int strip) {
+    if (kScheme != ATLAS_SCHEME_F8BLOCK || strip >= (w.Rows + 15) / 16) return nullptr;
+    return reinterpret_cast<const float *>(frag<kScheme>::strip(w, m, (w.Rows + 15) / 16)) + size_t(strip) * ((w.Cols + 127) / 128);
+}
+
+}  // namespace atlas

@@ -1,0 +1,79 @@
+// Linear for many rows and weights in a frag layout, with wgmma: tiles of kRows rows by 128·kTeams outputs.
+//
+// Block: kTeams*128+128 threads, one to a multiprocessor (min_blocks 1); no cluster; dynamic shared memory
+// atlas::frag_pipe<…>::kShared. Grid: any number of blocks, at most ceil(Rows/kRows)*ceil(W.Rows/(128*kTeams)). Tile of the copy engine:
+// In [Rows,W.Cols], box [kRows,64], so that W.Cols%8 == 0. kRows 64 or 128, kTeams 1 or 2. Any Rows, OutPitch and alignment of Out.
+// All instances of a scheme give the same bits.
+#pragma once
+#include "lib/cuda/weight/frag_wide.cuh"
+#include "lib/cuda/weight/linear_wide.cuh"
+
+template <atlas_Scheme kScheme, int kTeams, int kRows, int kStages>
+__device__ void linear_frag_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
+    constexpr int kOut = kTeams * 128;
+    using pipe_t = atlas::frag_pipe<kScheme, kTeams, kRows, kStages, true>;
+    const pipe_t pipe;
+    const int steps = atlas::tiles64(a.W.Cols), strips = (a.W.Rows + 15) / 16;
+    const int row_tiles = (a.Rows + kRows - 1) / kRows, out_tiles = (a.W.Rows + kOut - 1) / kOut, tiles = row_tiles * out_tiles;
+    atlas::release_next();
+    if (pipe_t::copies()) {
+        if constexpr (kTeams == 2) atlas::give_registers<40>();
+        if (atlas::warp() == kTeams * 4) {
+            atlas::stage<kStages> now;
+            for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
+                const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
+                const int strip = at.out * (kOut / 16) + atlas::lane(), lanes = min(kOut / 16, strips - at.out * (kOut / 16));
+                const atlas::copy_strips<kScheme> weights = {
+                    atlas::lane() < lanes ? atlas::frag<kScheme>::strip(a.W, 0, strip) : nullptr, atlas::lane(), atlas::frag<kScheme>::blocks(a.W.Cols),
+                    lanes, pipe_t::kRowBytes, true};
+                const auto copy_rows = [&](int slot, int step) {
+                    if (atlas::lane() == 0) atlas::copy_box(pipe.rows(slot), in, step * 64, at.row * kRows, pipe.full + slot * 8);
+                };
+                int step = 0;
+                if (i == blockIdx.x) {  // weights depend on no kernel before this one
+                    const int early = min(steps, kStages);
+                    for (; step < early; step++) weights(step, pipe.weights(step), pipe.full + step * 8);
+                    atlas::wait_for_previous();
+                    for (step = 0; step < early; step++, now.next()) copy_rows(step, step);
+                }
+                for (; step < steps; step++, now.next()) {
+                    atlas::wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
+                    weights(step, pipe.weights(now.slot), pipe.full + now.slot * 8);
+                    copy_rows(now.slot, step);
+                }
+            }
+        }
+    } else {
+        if constexpr (kTeams == 2) atlas::take_registers<232>();
+        atlas::stage<kStages> now;
+        const bool whole = a.OutPitch % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
+        atlas::wait_for_previous();
+        for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
+            const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
+            const int first = at.out * kOut + atlas::warp() * 32;
+            const float *const scales[2] = {atlas::strip_scales<kScheme>(a.W, 0, first / 16), atlas::strip_scales<kScheme>(a.W, 0, first / 16 + 1)};
+            float c[2][kRows / 2];
+            atlas::multiply_strips<kScheme, kRows>(pipe, now, steps, a.W.Cols, scales, c);
+            float scale[4], bias[4];  // of outputs first+g, +8, +16, +24
+#pragma unroll
+            for (int l = 0; l < 4; l++) {
+                const int n = first + l * 8 + atlas::lane() / 4;
+                scale[l] = n < a.W.Rows ? atlas::row_scale(a.W, 0, n) : 0.0f;
+                bias[l] = a.Bias && n < a.W.Rows ? a.Bias[n] : 0.0f;
+            }
+            const int n = first + atlas::lane() % 4 * 8;
+#pragma unroll
+            for (int j = 0; j < kRows / 8; j++) {
+                uint32_t u[4];
+#pragma unroll
+                for (int l = 0; l < 4; l++) {
+                    const float *x = c[l / 2] + j * 4 + l % 2 * 2;
+                    u[l] = atlas::transpose_matrix(atlas::narrow(fmaf(x[0], scale[l], bias[l]), fmaf(x[1], scale[l], bias[l])));
+                }
+                atlas::transpose_quad(u);
+                const int row = at.row * kRows + j * 8 + atlas::lane() / 4;
+                if (row < a.Rows) atlas::store_outputs(a.Out + size_t(row) * a.OutPitch + n, u, a.W.Rows - n, whole);
+            }
+        }
+    }
+}
