@@ -14,7 +14,7 @@ check() { echo "== $*"; "$@" || { echo "== failed: $*"; failed=1; }; }
 for what in "$@"; do
     case $what in
     ops) check ./atlasrt ops test --hardware "$hardware" ;;
-    golden) check ./golden.test -test.run "/.*/$hardware|SmolLM2/$hardware|Circumstances/$hardware" ;;
+    golden) check ./golden.test -test.run "/.*/$hardware|SmolLM2/$hardware|Circumstances/$hardware|GPUAgrees" ;;
     sanitizer)
         for tool in memcheck racecheck; do
             check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name regex:atlas_ ./atlasrt ops test --hardware "$hardware" --short
