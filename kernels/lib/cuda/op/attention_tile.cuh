@@ -1,69 +1,55 @@
-// PagedAttention for many rows and a bf16 cache: block (key head, rows) takes max(1, 64/group) rows, 64 query vectors at a time,
-// against tiles of kKeys keys in shared memory, with mma.m16n8k16 and a running softmax; a warp has 16 query vectors. Tiles
-// stand at fixed positions, and one in which a query sees nothing changes none of its bits. Weights are rounded to bf16
-// before they meet the values. Queries stay in registers (kKeep) or in shared memory beside the tiles, for wide heads.
-// Limits: HeadDim = kDim, QPitch a multiple of 8; the order differs from attention_rows.
+// PagedAttention for many rows without wgmma, in the order of attention_order.cuh: block (key head, rows) of 128 threads takes
+// max(1, 64/group) rows, 64 query vectors at a time, a warp 16 of them, against tiles of keys and values in shared memory.
+// Rows of sequences of fewer than kLeast rows are left out.
+// Grid: KVHeads, ⌈Rows/max(1, 64/group)⌉; dynamic shared memory (128 + 4·kKeys)·kDim bytes.
 #pragma once
-#include "lib/cuda/op/attention_split.cuh"
+#include "lib/cuda/op/attention_order.cuh"
 
 namespace atlas::attention {
 
-constexpr int kTileQueries = 64;
+constexpr int kTileVectors = 64;
 
-// Where chunk c (eight elements) of row r lies in a tile of rows of kDim elements.
 template <int kDim>
-__device__ int chunk_at(int r, int c) {
-    return r * kDim + (c ^ r % 8) * 8;
-}
-
-template <int kDim, int kKeys, bool kKeep>
-__device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *queries, atlas_act *keys, atlas_act *values, const tile &t) {
-    constexpr int kThreadsOfTile = 128, kChunks = kDim / 8, kSlices = kDim / 16;
+__device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *memory, const tile &t) {
+    constexpr int kThreads = 128, kKeys = kKeysOf<kDim>, kChunks = kDim / 8, kHalves = kDim > 128 ? 2 : 1, kPart = kDim / kHalves;
+    atlas_act *queries = memory, *keys = queries + kTileVectors * kDim, *values = keys + kKeys * kDim;
     const int l = lane(), g = l / 4, q0 = warp() * 16;
-    __syncthreads();
-    for (int i = threadIdx.x; i < kTileQueries * kChunks; i += kThreadsOfTile) {
-        const int q = i / kChunks, c = i % kChunks;
-        uint4 x = {};
-        if (q < t.count) x = load8_raw(a.Q + size_t(t.query_row(q)) * a.QPitch + size_t(t.query_head(q)) * kDim + c * 8, 8, true);
-        *reinterpret_cast<uint4 *>(queries + chunk_at<kDim>(q, c)) = x;
-    }
-    __syncthreads();
     const uint32_t query_tile = __cvta_generic_to_shared(queries), key_tile = __cvta_generic_to_shared(keys), value_tile = __cvta_generic_to_shared(values);
-    const auto load_query = [&](uint32_t(&r)[4], int k) { load_matrices(r, query_tile + 2 * chunk_at<kDim>(q0 + l % 16, k * 2 + l / 16)); };
-    uint32_t kept[kKeep ? kSlices : 1][4];
-    if (kKeep) {
-#pragma unroll
-        for (int k = 0; k < kSlices; k++) load_query(kept[kKeep ? k : 0], k);
+    const int end = t.last(a, t.count - 1), begin = first_seen(a, t.last(a, 0));
+    const auto copy = [&](const void *cache, uint32_t into, int base) {
+#pragma unroll 2
+        for (int i = 0; i < kKeys * kChunks / kThreads; i++) {
+            const int r = (i * kThreads + threadIdx.x) / kChunks, c = threadIdx.x % kChunks, at = cache_row(a, t.seq, t.head, base + r, end);
+            copy_async(into + 2 * chunk_at<kDim>(r, c), static_cast<const atlas_act *>(cache) + size_t(max(at, 0)) * kDim + c * 8, at >= 0);
+        }
+        commit_copies();
+    };
+    __syncthreads();
+    for (int i = threadIdx.x; i < kTileVectors * kChunks; i += kThreads) {
+        const int q = i / kChunks, c = i % kChunks;
+        copy_async(query_tile + 2 * chunk_at<kDim>(q, c), t.query(a, min(q, t.count - 1)) + c * 8, q < t.count);
     }
-    int first[2], last[2];
+    int base = begin / kKeys * kKeys;
+    copy(a.K, key_tile, base);
+    copy(a.V, value_tile, base);
+    int lows[2], highs[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int q = q0 + g + i * 8;
-        last[i] = q < t.count ? last_seen(a, t.seq, t.end, t.query_row(q)) : -1;
-        first[i] = q < t.count ? first_seen(a, last[i]) : 0;
+        highs[i] = q < t.count ? t.last(a, q) : -1;
+        lows[i] = first_seen(a, highs[i]);
     }
-    const int end = last_seen(a, t.seq, t.end, t.query_row(t.count - 1)), begin = first_seen(a, last_seen(a, t.seq, t.end, t.query_row(0)));
     const float factor = a.Scale * kLog2E;
-    float out[kDim / 8][4] = {}, max[2] = {-INFINITY, -INFINITY}, sum[2] = {};
-    for (int base = begin / kKeys * kKeys; base <= end; base += kKeys) {
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < kKeys * kChunks / kThreadsOfTile; i++) {
-            const int at = i * kThreadsOfTile + threadIdx.x, r = at / kChunks, c = at % kChunks, p = base + r;
-            const int block = p <= end ? a.Tables[size_t(t.seq) * a.MaxBlocks + p / a.BlockSize] : -1;
-            const bool there = block >= 0 && block < a.Blocks;
-            const size_t from = there ? ((size_t(block) * a.KVHeads + t.head) * a.BlockSize + p % a.BlockSize) * kDim + c * 8 : 0;
-            copy_async(key_tile + 2 * chunk_at<kDim>(r, c), static_cast<const atlas_act *>(a.K) + from, there);
-            copy_async(value_tile + 2 * chunk_at<kDim>(r, c), static_cast<const atlas_act *>(a.V) + from, there);
-        }
-        commit_copies();
-        wait_copies<0>();
+    running state[2];
+    float all[kHalves][kPart / 8][4] = {};
+    do {
+        wait_copies<1>();
         __syncthreads();
         float s[kKeys / 8][4] = {};
-#pragma unroll
-        for (int k = 0; k < kSlices; k++) {
-            uint32_t(&q)[4] = kept[kKeep ? k : 0];
-            if (!kKeep) load_query(q, k);
+#pragma unroll 2
+        for (int k = 0; k < kDim / 16; k++) {
+            uint32_t q[4];
+            load_matrices(q, query_tile + 2 * chunk_at<kDim>(q0 + l % 16, k * 2 + l / 16));
 #pragma unroll
             for (int n = 0; n < kKeys / 16; n++) {
                 uint32_t b[4];
@@ -72,83 +58,105 @@ __device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *queries, a
                 mma(s[n * 2 + 1], q[0], q[1], q[2], q[3], b[2], b[3]);
             }
         }
-        float top[2] = {max[0], max[1]};
-#pragma unroll
-        for (int n = 0; n < kKeys / 8; n++)
-#pragma unroll
-            for (int r = 0; r < 4; r++) {
-                const int p = base + n * 8 + l % 4 * 2 + r % 2, i = r / 2;
-                s[n][r] = p >= first[i] && p <= last[i] ? s[n][r] * factor : -INFINITY;
-                top[i] = fmaxf(top[i], s[n][r]);
-            }
-        float keep[2];
+        __syncthreads();
+        const int next = base + kKeys;
+        if (next <= end)
+            copy(a.K, key_tile, next);
+        else
+            commit_copies();
+        float top[2];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            top[i] = fmaxf(top[i], __shfl_xor_sync(kAllLanes, top[i], 1));
-            top[i] = fmaxf(top[i], __shfl_xor_sync(kAllLanes, top[i], 2));
-            keep[i] = max[i] == -INFINITY ? 0.0f : exp2f(max[i] - top[i]);
-            max[i] = top[i];
-            sum[i] *= keep[i];
+            float x = -INFINITY;
+#pragma unroll
+            for (int n = 0; n < kKeys / 8; n++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const int p = base + n * 8 + l % 4 * 2 + r;
+                    if (p < lows[i] || p > highs[i]) s[n][i * 2 + r] = -INFINITY;
+                    x = fmaxf(x, s[n][i * 2 + r]);
+                }
+            x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
+            x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));
+            top[i] = __fmul_rn(x, factor);
         }
+        uint32_t p[kKeys / 16][4];
+        joint by[2];
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; n++)
+        for (int i = 0; i < 2; i++) {
+            constexpr int kPer = kKeys / 32;
+            float sums[2][4];
 #pragma unroll
-            for (int r = 0; r < 4; r++) {
-                s[n][r] = s[n][r] == -INFINITY ? 0.0f : exp2f(s[n][r] - max[r / 2]);
-                sum[r / 2] += s[n][r];
+            for (int n = 0; n < kKeys / 8; n++) {
+                const float x = weight(s[n][i * 2], factor, top[i]), y = weight(s[n][i * 2 + 1], factor, top[i]);
+                sums[0][n / kPer] = n % kPer ? sums[0][n / kPer] + x : x;
+                sums[1][n / kPer] = n % kPer ? sums[1][n / kPer] + y : y;
+                p[n / 2][n % 2 * 2 + i] = narrow(x, y);
             }
-#pragma unroll
-        for (int d = 0; d < kDim / 8; d++)
-#pragma unroll
-            for (int r = 0; r < 4; r++) out[d][r] *= keep[r / 2];
-#pragma unroll
-        for (int n = 0; n < kKeys / 16; n++) {
-            const uint32_t p[4] = {narrow(s[n * 2][0], s[n * 2][1]), narrow(s[n * 2][2], s[n * 2][3]), narrow(s[n * 2 + 1][0], s[n * 2 + 1][1]),
-                                   narrow(s[n * 2 + 1][2], s[n * 2 + 1][3])};
-#pragma unroll
-            for (int d = 0; d < kSlices; d++) {
-                uint32_t b[4];
-                load_matrices_transposed(b, value_tile + 2 * chunk_at<kDim>(n * 16 + l % 16, d * 2 + l / 16));
-                mma(out[d * 2], p[0], p[1], p[2], p[3], b[0], b[1]);
-                mma(out[d * 2 + 1], p[0], p[1], p[2], p[3], b[2], b[3]);
-            }
+            float x = ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3])) + ((sums[1][0] + sums[1][1]) + (sums[1][2] + sums[1][3]));
+            x += __shfl_xor_sync(kAllLanes, x, 1);
+            x += __shfl_xor_sync(kAllLanes, x, 2);
+            by[i] = join(state[i], top[i], x);
         }
-    }
+        wait_copies<1>();
+        __syncthreads();
+#pragma unroll
+        for (int h = 0; h < kHalves; h++)
+#pragma unroll
+            for (int d = 0; d < kPart / 16; d++) {
+                float part[2][4] = {};
+#pragma unroll
+                for (int n = 0; n < kKeys / 16; n++) {
+                    uint32_t b[4];
+                    load_matrices_transposed(b, value_tile + 2 * chunk_at<kDim>(n * 16 + l % 16, (h * kPart / 16 + d) * 2 + l / 16));
+                    mma(part[0], p[n][0], p[n][1], p[n][2], p[n][3], b[0], b[1]);
+                    mma(part[1], p[n][0], p[n][1], p[n][2], p[n][3], b[2], b[3]);
+                }
+#pragma unroll
+                for (int j = 0; j < 2; j++)
+#pragma unroll
+                    for (int r = 0; r < 4; r++) all[h][d * 2 + j][r] = by[r / 2].fold(all[h][d * 2 + j][r], part[j][r]);
+            }
+        __syncthreads();
+        if (next <= end)
+            copy(a.V, value_tile, next);
+        else
+            commit_copies();
+        base = next;
+    } while (base <= end);
+    wait_copies<0>();
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        sum[i] += __shfl_xor_sync(kAllLanes, sum[i], 1);
-        sum[i] += __shfl_xor_sync(kAllLanes, sum[i], 2);
         const int q = q0 + g + i * 8;
         if (q >= t.count) continue;
-        const float inverse = sum[i] > 0 ? 1.0f / sum[i] : 0.0f;
-        atlas_act *to = a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + l % 4 * 2;
+        const float scale = inverse(state[i].sum);
+        uint32_t *out = reinterpret_cast<uint32_t *>(a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim) + l % 4;
 #pragma unroll
-        for (int d = 0; d < kDim / 8; d++) *reinterpret_cast<uint32_t *>(to + d * 8) = narrow(out[d][i * 2] * inverse, out[d][i * 2 + 1] * inverse);
+        for (int d = 0; d < kDim / 8; d++) {
+            const float(&x)[4] = all[d / (kPart / 8)][d % (kPart / 8)];
+            out[d * 4] = narrow(x[i * 2] * scale, x[i * 2 + 1] * scale);
+        }
     }
 }
 
 }  // namespace atlas::attention
 
-template <int kDim, int kKeys, bool kKeep>
+template <int kDim, int kLeast>
 __device__ void attention_tile(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
-    static_assert(kDim % 64 == 0 && kKeys % 16 == 0 && (!kKeep || 2 * kKeys >= kTileQueries), "whole chunks, and room for the queries");
-    constexpr int kTile = kKeys * kDim, kQuery = kKeep ? 0 : kTileQueries * kDim;  // kept queries pass through the tiles' memory
-    static_assert((2 * kTile + kQuery) * sizeof(atlas_act) <= 48 * 1024, "static shared memory");
-    __shared__ __align__(128) atlas_act memory[2 * kTile + kQuery];
-    const int group = a.Heads / a.KVHeads, rows = max(1, kTileQueries / group);
+    extern __shared__ __align__(128) atlas_act memory[];
+    const int group = a.Heads / a.KVHeads, rows = max(1, kTileVectors / group);
     atlas::wait_for_previous();
+    atlas::release_next();
     // Late rows see the most keys, so their blocks start first.
     const int y = gridDim.y - 1 - blockIdx.y;
     int row = max(y * rows, a.Starts[0]);
     const int stop = min(min((y + 1) * rows, a.Rows), a.Starts[a.Seqs]);
     while (row < stop) {
-        const int seq = owner(a, row), end = min(stop, a.Starts[seq + 1]);
-        for (int begin = 0; begin < (end - row) * group; begin += kTileQueries)
-            attend_tile<kDim, kKeys, kKeep>(
-                a, memory + (kKeep ? 0 : 2 * kTile), memory, memory + kTile,
-                {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kTileQueries, (end - row) * group - begin), group});
+        const int seq = owner(a, row), after = a.Starts[seq + 1], end = min(stop, after);
+        if (min(after, a.Rows) - a.Starts[seq] >= kLeast)
+            for (int begin = 0; begin < (end - row) * group; begin += kTileVectors)
+                attend_tile<kDim>(a, memory, {seq, int(blockIdx.x), row, after, begin, min(kTileVectors, (end - row) * group - begin), group});
         row = end;
     }
-    atlas::release_next();
 }

@@ -8,6 +8,7 @@ __device__ void rotary_angles(const atlas_RotaryAngles &a) {
     constexpr double kHalfTurns = 0.31830988618379067154;  // 1/π
     float *cosine = a.Out + size_t(blockIdx.x) * 2 * a.Pairs, *sine = cosine + a.Pairs;
     atlas::wait_for_previous();
+    atlas::release_next();
     for (int j = threadIdx.x; j < a.Pairs; j += kThreads) {
         const int axis = a.Axis ? a.Axis[j] : 0;
         const float angle = __fmul_rn(float(a.Positions[size_t(axis) * a.Rows + blockIdx.x]), a.Frequency[j]);
@@ -18,5 +19,4 @@ __device__ void rotary_angles(const atlas_RotaryAngles &a) {
         cosine[j] = a.Scale * c;
         sine[j] = a.Scale * s;
     }
-    atlas::release_next();
 }

@@ -1,57 +1,118 @@
-// RotaryCache on a GPU: one head per warp, kWarps heads of one row per block; block (row, heads/kWarps). Norm, turn and cache
-// write happen in f32 in shared memory, and round once. Limit: heads of at most kMaxDim elements.
+// RotaryCache on a GPU: kMaxDim/8 lanes a head (32 at most), eight elements a lane and turn, the element that turns with each
+// read beside it; a lane takes kPerLane heads one after the other. Norm and turn happen in f32 and round once.
+// Grid: Rows, ⌈(Heads+2·KVHeads)/(kHeads·kPerLane)⌉ with kHeads = kThreads/min(kMaxDim/8, 32); block kThreads.
+// Limit: heads of at most kMaxDim elements.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
-namespace atlas {
+namespace atlas::rotary {
 
-template <typename KV>
-__device__ void store_head(void *cache, size_t at, const float *head, int dim) {
-    for (int d = lane(); d < dim; d += 32) static_cast<KV *>(cache)[at + d] = KV(head[d]);
+__device__ inline f32x8 load8_f32(const float *p, int left, bool whole) {
+    f32x8 x;
+    if (whole) {
+        const float4 low = *reinterpret_cast<const float4 *>(p), high = *reinterpret_cast<const float4 *>(p + 4);
+        return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) x.v[i] = i < left ? p[i] : 0.0f;
+    return x;
 }
 
-}  // namespace atlas
+// Element i turns with other(i) by angle(i); first tells whether it is the first of the two. Past the pairs nothing turns.
+struct pairs {
+    int count;
+    bool half;
+    __device__ bool turns(int i) const { return i < 2 * count; }
+    __device__ bool first(int i) const { return half ? i < count : i % 2 == 0; }
+    __device__ int other(int i) const { return half ? i < count ? i + count : i - count : i ^ 1; }
+    __device__ int angle(int i) const { return half ? i < count ? i : i - count : i / 2; }
+};
 
-template <int kWarps, int kMaxDim>
+}  // namespace atlas::rotary
+
+template <int kThreads, int kMaxDim, int kPerLane>
 __device__ void rotary_cache(const atlas_RotaryCache &a) {
-    static_assert(kWarps * kMaxDim * sizeof(float) <= 48 * 1024, "static shared memory");
-    __shared__ float heads[kWarps][kMaxDim];
-    const int dim = a.HeadDim, all = a.Heads + 2 * a.KVHeads, lane = atlas::lane();
-    const int h = blockIdx.y * kWarps + atlas::warp();
+    using namespace atlas::rotary;
+    constexpr int kLanes = kMaxDim < 256 ? kMaxDim / 8 : 32, kTurns = kMaxDim / 8 / kLanes, kHeads = kThreads / kLanes;
+    static_assert(kLanes * kTurns * 8 == kMaxDim && 32 % kLanes == 0 && kThreads % 32 == 0, "whole warps, heads within one");
+    const int dim = a.HeadDim, all = a.Heads + 2 * a.KVHeads, begin = threadIdx.x % kLanes * 8;
     const size_t row = blockIdx.x;
+    const pairs p = {a.Pairs, a.Pairing == ATLAS_PAIR_HALF};
+    const bool aligned = dim % 8 == 0, whole = aligned && p.half && a.Pairs % 8 == 0;
+    const float *angles = a.Angles + row * 2 * a.Pairs;
     atlas::wait_for_previous();
-    if (h >= all) return;
-    float *head = heads[atlas::warp()];
-    atlas_act *data = a.QKV + (row * all + h) * dim;
-    for (int d = lane; d < dim; d += 32) head[d] = __bfloat162float(data[d]);
-    __syncwarp();
-    const bool query = h < a.Heads, value = h >= a.Heads + a.KVHeads;
-    if (!value) {
-        if (const float *norm = query ? a.QNorm : a.KNorm) {
-            float squares = 0;
-            for (int d = lane; d < dim; d += 32) squares = fmaf(head[d], head[d], squares);
-            const float inverse = rsqrtf(atlas::warp_sum(squares) / dim + a.Eps);
-            for (int d = lane; d < dim; d += 32) head[d] *= inverse * norm[d];
-            __syncwarp();
-        }
-        const float *cosine = a.Angles + row * 2 * a.Pairs, *sine = cosine + a.Pairs;
-        for (int j = lane; j < a.Pairs; j += 32) {
-            const int i = a.Pairing == ATLAS_PAIR_HALF ? j : 2 * j, k = a.Pairing == ATLAS_PAIR_HALF ? j + a.Pairs : 2 * j + 1;
-            const float x = head[i], y = head[k], c = cosine[j], s = sine[j];
-            head[i] = fmaf(-y, s, x * c);
-            head[k] = fmaf(x, s, y * c);
-        }
-        __syncwarp();
-        for (int d = lane; d < dim; d += 32) data[d] = __float2bfloat16_rn(head[d]);
-    }
     atlas::release_next();
-    const int32_t slot = a.Slots[row];
-    if (query || slot < 0) return;
-    const int kv = (h - a.Heads) % a.KVHeads;
-    const size_t at = ((size_t(slot / a.BlockSize) * a.KVHeads + kv) * a.BlockSize + slot % a.BlockSize) * dim;
-    void *cache = value ? a.V : a.K;
-    if (a.KVType == ATLAS_F32)
-        atlas::store_head<float>(cache, at, head, dim);
-    else
-        atlas::store_head<__nv_bfloat16>(cache, at, head, dim);
+    const int slot = a.Slots[row], block = max(slot, 0) / a.BlockSize, offset = max(slot, 0) - block * a.BlockSize;
+    atlas::f32x8 cosine[kTurns] = {}, sine[kTurns] = {};
+#pragma unroll
+    for (int j = 0; j < kTurns; j++) {
+        const int d = begin + j * kLanes * 8;
+        if (d >= dim || !p.turns(d)) continue;
+        if (whole) {
+            cosine[j] = load8_f32(angles + p.angle(d), 8, true), sine[j] = load8_f32(angles + a.Pairs + p.angle(d), 8, true);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            if (p.turns(d + i) && d + i < dim) cosine[j].v[i] = angles[p.angle(d + i)], sine[j].v[i] = angles[a.Pairs + p.angle(d + i)];
+    }
+#pragma unroll 2
+    for (int k = 0; k < kPerLane; k++) {
+        const int h = (blockIdx.y * kPerLane + k) * kHeads + threadIdx.x / kLanes;
+        const bool there = h < all, query = h < a.Heads, value = h >= a.Heads + a.KVHeads;
+        const float *norm = value || !there ? nullptr : query ? a.QNorm : a.KNorm;
+        atlas_act *data = a.QKV + (row * all + h) * dim;
+        atlas::f32x8 own[kTurns] = {}, other[kTurns] = {}, own_norm[kTurns], other_norm[kTurns];
+        float squares = 0;
+#pragma unroll
+        for (int j = 0; j < kTurns; j++) {
+            const int d = begin + j * kLanes * 8;
+            if (d >= dim || !there) continue;
+            own[j] = atlas::load8(data + d, dim - d, aligned);
+            if (norm) own_norm[j] = load8_f32(norm + d, dim - d, aligned);
+            if (value || !p.turns(d)) continue;
+            if (whole) {
+                other[j] = atlas::load8(data + p.other(d), 8, true);
+                if (norm) other_norm[j] = load8_f32(norm + p.other(d), 8, true);
+                continue;
+            }
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                if (p.turns(d + i) && d + i < dim) {
+                    other[j].v[i] = __bfloat162float(data[p.other(d + i)]);
+                    if (norm) other_norm[j].v[i] = norm[p.other(d + i)];
+                }
+        }
+#pragma unroll
+        for (int j = 0; j < kTurns; j++)
+#pragma unroll
+            for (int i = 0; i < 8; i++) squares = fmaf(own[j].v[i], own[j].v[i], squares);
+#pragma unroll
+        for (int d = kLanes / 2; d; d /= 2) squares += __shfl_xor_sync(atlas::kAllLanes, squares, d);
+        __syncwarp();  // everything is read that the stores below overwrite
+        const float inverse = rsqrtf(squares / dim + a.Eps);
+        const size_t at = ((size_t(block) * a.KVHeads + (h - a.Heads) % a.KVHeads) * a.BlockSize + offset) * dim;
+#pragma unroll
+        for (int j = 0; j < kTurns; j++) {
+            const int d = begin + j * kLanes * 8;
+            if (d >= dim || !there) continue;
+            atlas::f32x8 x;
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                const float first = norm ? own[j].v[i] * (inverse * own_norm[j].v[i]) : own[j].v[i];
+                const float second = norm ? other[j].v[i] * (inverse * other_norm[j].v[i]) : other[j].v[i];
+                x.v[i] = value || !p.turns(d + i) ? first : fmaf(p.first(d + i) ? -second : second, sine[j].v[i], first * cosine[j].v[i]);
+            }
+            if (!value) atlas::store8(data + d, x, dim - d, aligned);
+            if (query || slot < 0) continue;
+            void *cache = value ? a.V : a.K;
+            if (a.KVType == ATLAS_F32) {
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    if (d + i < dim) static_cast<float *>(cache)[at + d + i] = x.v[i];
+            } else {
+                atlas::store8(static_cast<__nv_bfloat16 *>(cache) + at + d, x, dim - d, aligned);
+            }
+        }
+    }
 }

@@ -1,15 +1,14 @@
-// One split of paged attention: up to eight query vectors of one key head against kSplit consecutive positions, read once.
+// PagedAttention for any cache type and head: block (key head, rows) of 128 threads walks all splits of kSplit positions of max(1, 8/group)
+// rows; grid.y = Rows does for every group.
 //
-// Each of kWarps warps takes 32 keys: scores with mma.m16n8k16 (keys are its rows, queries its columns; f32 keys go in as two
-// bf16 parts), values with plain f32 sums. Splits stand at fixed positions and meet in their order, so a query's bits depend
-// neither on other queries nor on who computed which split. Limits: HeadDim a multiple of 8, at most kMaxDim.
+// Each of kWarps warps takes 32 keys of a split: scores with mma.m16n8k16 (keys are its rows, queries its columns; f32 keys go
+// in as two bf16 parts), values with plain f32 sums. Splits stand at fixed positions and meet in their order, so a query's bits
+// do not depend on other queries. Limits: HeadDim a multiple of 8, at most kMaxDim.
 #pragma once
-#include "lib/cuda/atlas.cuh"
-#include "lib/cuda/ptx/mma.cuh"
+#include "lib/cuda/op/attention_order.cuh"
 
 namespace atlas::attention {
 
-// A tile of fewer queries than kQueries costs less where kCount, the template argument, is 4.
 constexpr int kQueries = 8, kWarps = 4, kThreads = kWarps * 32, kSplit = kWarps * 32, kMaxDim = 256;
 static_assert(kThreads >= kQueries, "a thread per query");
 
@@ -23,31 +22,6 @@ struct shared {
     float merged_max[kQueries], merged_sum[kQueries], keep[kQueries], add[kQueries];
 };
 static_assert(sizeof(shared) <= 48 * 1024, "static shared memory");
-
-// The sequence that owns a row, Seqs if none does.
-__device__ inline int owner(const atlas_PagedAttention &a, int row) {
-    if (row < a.Starts[0] || row >= a.Starts[a.Seqs]) return a.Seqs;
-    int low = 0, high = a.Seqs;
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        if (a.Starts[middle] <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-__device__ inline int last_seen(const atlas_PagedAttention &a, int seq, int end, int row) {
-    return min(a.Lengths[seq] - (end - row), a.MaxBlocks * a.BlockSize - 1);
-}
-__device__ inline int first_seen(const atlas_PagedAttention &a, int last) { return a.Window > 0 ? max(last - a.Window + 1, 0) : 0; }
-
-// Query vectors of one sequence and key head, numbered along heads and then rows.
-struct tile {
-    int seq, head, row, end, begin, count, group;
-    __device__ int query_row(int i) const { return row + (begin + i) / group; }
-    __device__ int query_head(int i) const { return head * group + (begin + i) % group; }
-};
 
 // Brings the queries of t to shared memory, zeros where there are none.
 __device__ inline void gather(const atlas_PagedAttention &a, shared &s, const tile &t) {
@@ -133,8 +107,8 @@ __device__ void score(const atlas_PagedAttention &a, const shared &s, float (&c)
     }
 }
 
-// Leaves each warp's maximum, sum and values of the split at position begin in s, for the first kCount queries.
-template <typename KV, int kCount>
+// Leaves each warp's maximum, sum and values of the split at position begin in s.
+template <typename KV>
 __device__ void attend(const atlas_PagedAttention &a, shared &s, const tile &t, int begin) {
     const int l = lane(), w = warp(), g = l / 4, q0 = l % 4 * 2;
     const int position = begin + w * 32 + l;
@@ -191,33 +165,33 @@ __device__ void attend(const atlas_PagedAttention &a, shared &s, const tile &t, 
         for (int i = 0; i < 2; i++) s.max[w][q0 + i] = max[i], s.sum[w][q0 + i] = sum[i];
     }
     __syncwarp();
-    float sums[kCount][8] = {};
+    float sums[kQueries][8] = {};
     for (int i = 0; i < across; i += kBatch) {
 #pragma unroll
         for (int j = 0; j < kBatch; j++) {
             const f32x8 v = raw[j].get();
             load_value(raw[j], i + kBatch + j);
             const float4 *row = reinterpret_cast<const float4 *>(s.p[w][min(l / across + (i + j) * (32 / across), 31)]);
-            float p[kCount];
+            float p[kQueries];
 #pragma unroll
-            for (int q = 0; q < kCount; q += 4) {
+            for (int q = 0; q < kQueries; q += 4) {
                 const float4 x = row[q / 4];
                 p[q] = x.x, p[q + 1] = x.y, p[q + 2] = x.z, p[q + 3] = x.w;
             }
 #pragma unroll
-            for (int q = 0; q < kCount; q++)
+            for (int q = 0; q < kQueries; q++)
 #pragma unroll
                 for (int e = 0; e < 8; e++) sums[q][e] = fmaf(p[q], v.v[e], sums[q][e]);
         }
     }
     for (int step = across; step < 32; step *= 2)
 #pragma unroll
-        for (int q = 0; q < kCount; q++)
+        for (int q = 0; q < kQueries; q++)
 #pragma unroll
             for (int i = 0; i < 8; i++) sums[q][i] += __shfl_xor_sync(kAllLanes, sums[q][i], step);
     if (l < across && d < a.HeadDim) {
 #pragma unroll
-        for (int q = 0; q < kCount; q++)
+        for (int q = 0; q < kQueries; q++)
 #pragma unroll
             for (int i = 0; i < 8; i += 4) *reinterpret_cast<float4 *>(&s.values[w][q][d + i]) = {sums[q][i], sums[q][i + 1], sums[q][i + 2], sums[q][i + 3]};
     }
@@ -244,4 +218,57 @@ __device__ inline float split_value(const shared &s, int q, int d, float max) {
     return value;
 }
 
+__device__ inline float merge(float all, float keep, float part, float add) { return fmaf(all, keep, __fmul_rn(part, add)); }
+
+template <typename KV>
+__device__ void attend_rows(const atlas_PagedAttention &a, shared &s, const tile &t) {
+    constexpr int kValues = kQueries * kMaxDim / kThreads;
+    float values[kValues] = {};
+    __syncthreads();
+    gather(a, s, t);
+    if (threadIdx.x < kQueries) s.merged_max[threadIdx.x] = -INFINITY, s.merged_sum[threadIdx.x] = 0;
+    const int first = s.first[0] / kSplit, last = s.last[t.count - 1];
+    for (int split = first; last >= 0 && split <= last / kSplit; split++) {
+        attend<KV>(a, s, t, split * kSplit);
+        if (threadIdx.x < kQueries) {
+            const int q = threadIdx.x;
+            const float part = split_max(s, q), max = s.merged_max[q], both = fmaxf(max, part);
+            s.keep[q] = share(max, both), s.add[q] = share(part, both);
+            s.merged_sum[q] = merge(s.merged_sum[q], s.keep[q], split_sum(s, q, part), s.add[q]);
+            s.merged_max[q] = both;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < kValues; i++) {
+            const int at = i * kThreads + threadIdx.x, q = at / a.HeadDim, d = at % a.HeadDim;
+            if (q < t.count) values[i] = merge(values[i], s.keep[q], split_value(s, q, d, split_max(s, q)), s.add[q]);
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < kValues; i++) {
+        const int at = i * kThreads + threadIdx.x, q = at / a.HeadDim, d = at % a.HeadDim;
+        if (q >= t.count) continue;
+        const float sum = s.merged_sum[q];
+        a.Out[(size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * a.HeadDim + d] = __float2bfloat16_rn(sum > 0 ? values[i] / sum : 0.0f);
+    }
+}
+
 }  // namespace atlas::attention
+
+template <typename KV>
+__device__ void attention_rows(const atlas_PagedAttention &a) {
+    using namespace atlas::attention;
+    __shared__ shared s;
+    const int group = a.Heads / a.KVHeads, rows = max(1, kQueries / group);
+    atlas::release_next();
+    atlas::wait_for_previous();
+    int row = max(int(blockIdx.y) * rows, a.Starts[0]);
+    const int stop = min(min(int(blockIdx.y + 1) * rows, a.Rows), a.Starts[a.Seqs]);
+    while (row < stop) {
+        const int seq = owner(a, row), end = min(stop, a.Starts[seq + 1]);
+        for (int begin = 0; begin < (end - row) * group; begin += kQueries)
+            attend_rows<KV>(a, s, {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kQueries, (end - row) * group - begin), group});
+        row = end;
+    }
+}
