@@ -70,17 +70,22 @@ func (c *explainCommand) Run(env *environment) error {
 	return nil
 }
 
-// explain prints one branch: its condition, its kernel, and where both come from.
-func explain(w io.Writer, e *plan.Entry, last bool) {
+// condition is what an entry asks for: its features, then its own words.
+func condition(e *plan.Entry) string {
 	conditions := slices.Clone(e.Needs)
 	if e.When != nil {
 		conditions = append(conditions, e.When.Text)
 	}
-	condition := strings.Join(conditions, " && ")
+	return strings.Join(conditions, " && ")
+}
+
+// explain prints one branch: its condition, its kernel, and where both come from.
+func explain(w io.Writer, e *plan.Entry, last bool) {
+	when := condition(e)
 	if last {
-		condition = "otherwise"
+		when = "otherwise"
 	}
-	fmt.Fprintf(w, "  %s: %s\n", condition, e.Name)
+	fmt.Fprintf(w, "  %s: %s\n", when, e.Name)
 	fmt.Fprintf(w, "    %s\n", e.At(""))
 	for _, l := range e.Launches {
 		grid := make([]string, len(l.Grid))

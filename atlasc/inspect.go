@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/atlas-inference/atlas/atlasc/internal/emit"
 	"github.com/atlas-inference/atlas/atlasc/internal/inspect"
 )
 
@@ -57,19 +58,34 @@ func (c *inspectCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
+	out, err := p.imageReport(pkg)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(env.stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(out)
+	}
+	fmt.Fprintf(env.stdout, "%s: %s, %s, %d kB, packed %d kB\n", out.Hardware, out.State, out.Machine, out.Image>>10, out.Packed>>10)
+	return out.table(env)
+}
+
+// imageReport looks at a package's image.
+func (p *project) imageReport(pkg *emit.Package) (*imageReport, error) {
 	packed, err := os.ReadFile(filepath.Join(p.root, pkg.Image()))
 	if err != nil {
-		return fmt.Errorf("the kernels of %s are not built (run atlasc build --hw %[1]s)", pkg.Hardware.Name)
+		return nil, fmt.Errorf("the kernels of %s are not built (run atlasc build --hw %[1]s)", pkg.Hardware.Name)
 	}
 	image, err := unpack(packed)
 	if err != nil {
-		return fmt.Errorf("%s: %w", pkg.Image(), err)
+		return nil, fmt.Errorf("%s: %w", pkg.Image(), err)
 	}
 	r, err := inspect.Image(image)
 	if err != nil {
-		return fmt.Errorf("%s: %w", pkg.Image(), err)
+		return nil, fmt.Errorf("%s: %w", pkg.Image(), err)
 	}
-	out := imageReport{Hardware: pkg.Hardware.Name, State: p.state(pkg), Packed: len(packed), Image: r.Bytes, Machine: r.Machine}
+	out := &imageReport{Hardware: pkg.Hardware.Name, State: p.state(pkg), Packed: len(packed), Image: r.Bytes, Machine: r.Machine}
 	for _, e := range pkg.Entries {
 		f, _ := r.Function(e.Name) // a stale image may lack it: no code
 		k := kernelReport{Entry: e.Name, Op: e.Entry.Op.Name, Manifest: e.Entry.At("").String(), Code: f.Code, Arguments: e.Argument}
@@ -79,13 +95,7 @@ func (c *inspectCommand) Run(env *environment) error {
 		}
 		out.Kernels = append(out.Kernels, k)
 	}
-	if c.JSON {
-		encoder := json.NewEncoder(env.stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(out)
-	}
-	fmt.Fprintf(env.stdout, "%s: %s, %s, %d kB, packed %d kB\n", out.Hardware, out.State, out.Machine, out.Image>>10, out.Packed>>10)
-	return out.table(env)
+	return out, nil
 }
 
 // table prints the kernels; those of GPUs have more to tell.

@@ -43,6 +43,7 @@ type commands struct {
 	Explain explainCommand `cmd:"" help:"Show which kernel serves an operation, and which line of a manifest says so."`
 	New     newCommand     `cmd:"" help:"Write what a new hardware or a new model begins with."`
 	Inspect inspectCommand `cmd:"" help:"Show what an image holds."`
+	Report  reportCommand  `cmd:"" help:"Write a page about a hardware: coverage, kernels, what they take, how fast they are."`
 	Doctor  doctorCommand  `cmd:"" help:"Show which compilers are here and what they serve."`
 	Test    testCommand    `cmd:"" help:"Compare kernels with the reference on this machine (runs bin/atlasrt)."`
 	Bench   benchCommand   `cmd:"" help:"Measure kernels on this machine (runs bin/atlasrt)."`
