@@ -10,7 +10,7 @@ SOAK     = 5
 GOLDEN   = ../shared
 RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
-.PHONY: build cuda cuda-all cuda-toolchain gpu-tests check test testdata fuzz lint fmt gen bench serve clean
+.PHONY: build cuda cuda-all cuda-toolchain arm64 arm64-toolchain gpu-tests check test testdata fuzz lint fmt gen bench serve clean
 
 build: bin/atlasc ## compile the kernels of every CPU, then both programs
 	bin/atlasc build --hw 'cpu-*'
@@ -39,6 +39,14 @@ gpu-tests: cuda ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tool
 	mkdir -p bin/gpu/shared && cp -r $(GOLDEN)/golden bin/gpu/shared
 	tar -C bin -czf bin/gpu.tgz gpu
 
+arm64: arm64-toolchain build testdata ## compile for arm64 and run it under an emulator
+	tools/arm64.sh
+
+arm64-toolchain: ## cross compiler and emulator, where they are missing
+	@{ command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64-static; } >/dev/null || \
+	apt-get install -y --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static || \
+	{ echo "a cross compiler or an emulator for arm64 is missing: as root, install Debian's gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static"; exit 3; }
+
 bin/atlasc: FORCE
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 from https://go.dev/dl"; exit 3; }
 	@go build -trimpath -ldflags '-s -w' -o bin/atlasc ./atlasc
@@ -50,6 +58,7 @@ check: bin/atlasc ## generated code is current
 test: build cuda smoke testdata check
 	go test $(TAGS) -timeout 20m ./...
 	bin/atlasc test
+	tools/arm64.sh short
 	tools/conformance.sh $(SOAK)
 
 testdata: ## what tests read from package registries, into .cache
