@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type buildCommand struct {
 	Quant     string `help:"Compile only for hardware with a manifest of such a quantisation." default:"*" placeholder:"GLOB"`
 	Native    bool   `help:"Compile only what runs best on this processor."`
 	NoCompile bool   `help:"Generate code only." xor:"smoke,ptx"`
+	Out       string `help:"Put images into DIR/HARDWARE/image.zst as well, where a running atlasrt --kernels DIR takes them up." type:"path" placeholder:"DIR"`
 	Smoke     bool   `help:"Where there is no image, compile and inspect one kernel of each body, and keep nothing." xor:"smoke"`
 	PTX       string `name:"ptx" help:"Write the PTX of GPU kernels into a folder besides, for reading." type:"path" xor:"ptx" placeholder:"DIR"`
 }
@@ -57,6 +59,9 @@ func (c *buildCommand) Run(env *environment) error {
 		}
 		if err == nil && c.PTX != "" && pkg.Hardware.Device == "cuda" {
 			err = env.ptx(p, pkg, c.PTX)
+		}
+		if err == nil && c.Out != "" && !c.Smoke {
+			err = p.publish(pkg, c.Out)
 		}
 		if toolchain.IsMissing(err) {
 			absent = append(absent, err)
@@ -93,6 +98,25 @@ func (c *buildCommand) generate(env *environment) (*project, []*emit.Package, er
 		return nil, nil, err
 	}
 	return p, packages, p.write()
+}
+
+// publish copies an image to where a server follows it, unless it is there.
+func (p *project) publish(pkg *emit.Package, out string) error {
+	image, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(pkg.Image())))
+	if err != nil {
+		return fmt.Errorf("publish the kernels of %s: %w", pkg.Hardware.Name, err)
+	}
+	file := filepath.Join(out, pkg.Hardware.Name, "image.zst")
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, image) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return fmt.Errorf("publish the kernels of %s: %w", pkg.Hardware.Name, err)
+	}
+	if err := replace(file, image); err != nil {
+		return fmt.Errorf("publish the kernels of %s: %w", pkg.Hardware.Name, err)
+	}
+	return nil
 }
 
 // choose picks the packages whose hardware has a manifest that matches.

@@ -19,7 +19,7 @@ import (
 // hardwareFlags choose kernels.
 type hardwareFlags struct {
 	Hardware string `help:"Kernels to run, such as cpu-x86-64-v3; empty: the best that this machine can run."`
-	Kernels  string `help:"Folder with HARDWARE/image.zst, in place of the kernels that the program carries." type:"existingdir"`
+	Kernels  string `help:"Folder with HARDWARE/image.zst, in place of the kernels that the program carries; a server takes up what is built there while it runs." type:"existingdir"`
 	Threads  int    `help:"Threads that run kernels; 0: one for each processor."`
 	GPU      int    `name:"gpu" help:"Which GPU, counted from 0."`
 	Exact    bool   `help:"A row's bits never depend on its batch, and on a CPU activations stay in f32: slower, for comparing."`

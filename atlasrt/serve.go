@@ -78,6 +78,11 @@ func (c *serveCommand) Run() error {
 		return err
 	}
 	defer e.Close()
+	if c.Kernels != "" {
+		if err := m.Target.FollowKernels(ctx, c.Kernels, e, log); err != nil {
+			return err
+		}
+	}
 	names := c.names()
 	config := server.Config{
 		Addr: net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), Keys: keys, Hosts: c.Hosts, ModelName: names[0], Aliases: names[1:],

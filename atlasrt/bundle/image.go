@@ -30,6 +30,34 @@ func Load(b *Bundle, d device.Device, checkpoint string, present []string, overr
 	if missing := b.Missing(present); len(missing) > 0 {
 		return nil, fmt.Errorf("%s needs a processor with %s", b.Hardware, strings.Join(missing, ", "))
 	}
+	kernels, err := b.kernels(d, override)
+	if err != nil {
+		return nil, err
+	}
+	set := b.New
+	if model := b.Model(checkpoint); model != "" {
+		set = b.Models[model]
+	}
+	return set(kernels, func(f string) bool { return has[f] }), nil
+}
+
+// Reload puts the kernels of a newer image in the place of those that set launches. Nothing may be launched meanwhile, and
+// steps that were recorded before launch the old ones, which stay on d.
+func Reload(b *Bundle, d device.Device, set Set, override fs.FS) error {
+	swapper, ok := set.(interface{ Swap(kernels []op.Kernel) })
+	if !ok {
+		return fmt.Errorf("the kernels of %s cannot be exchanged while they run", b.Hardware)
+	}
+	kernels, err := b.kernels(d, override)
+	if err != nil {
+		return err
+	}
+	swapper.Swap(kernels)
+	return nil
+}
+
+// kernels loads an image and finds its entry points, in the order that New takes them.
+func (b *Bundle) kernels(d device.Device, override fs.FS) ([]op.Kernel, error) {
 	image, err := b.image(override)
 	if err != nil {
 		return nil, err
@@ -44,11 +72,7 @@ func Load(b *Bundle, d device.Device, checkpoint string, present []string, overr
 			return nil, fmt.Errorf("%s: %w", b.Hardware, err)
 		}
 	}
-	set := b.New
-	if model := b.Model(checkpoint); model != "" {
-		set = b.Models[model]
-	}
-	return set(kernels, func(f string) bool { return has[f] }), nil
+	return kernels, nil
 }
 
 // Built tells whether the program carries compiled kernels.

@@ -131,3 +131,27 @@ func TestModel(t *testing.T) {
 		}
 	}
 }
+
+// swapping is a set that says which kernels it launches.
+type swapping struct {
+	Set
+	kernels []op.Kernel
+}
+
+func (s *swapping) Swap(kernels []op.Kernel) { s.kernels = kernels }
+
+func TestReload(t *testing.T) {
+	b := &Bundle{Hardware: "cpu-test", Kernels: []string{"a", "bc"}, Contract: "c0ffee"}
+	set := &swapping{kernels: []op.Kernel{7, 8}}
+	folder := fstest.MapFS{"cpu-test/image.zst": {Data: image(t, "atlas image 1 cpu-test 0ddba11 5eed\n", "code")}}
+	if err := Reload(b, &loader{}, set, folder); err == nil || set.kernels[0] != 7 {
+		t.Errorf("an image of another contract: error %v, kernels %v", err, set.kernels)
+	}
+	folder["cpu-test/image.zst"].Data = image(t, "atlas image 1 cpu-test c0ffee 5eed\n", "code")
+	if err := Reload(b, &loader{}, set, folder); err != nil || set.kernels[0] != 1 || set.kernels[1] != 2 {
+		t.Errorf("got error %v, kernels %v", err, set.kernels)
+	}
+	if err := Reload(b, &loader{}, nil, folder); err == nil {
+		t.Error("a set that cannot: want an error")
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -24,6 +25,7 @@ type Engine struct {
 	cache     *cache.Cache
 	scheduler *sched.Scheduler
 	cancels   []*task
+	between   []func() // to be done while no step is in flight
 	draining  bool
 	quit      bool
 	tasks     []*task // by tag; nil where a tag is free
@@ -227,6 +229,12 @@ func (e *Engine) next() *sched.Plan {
 	defer e.mutex.Unlock()
 	for {
 		e.applyCancels()
+		if len(e.between) > 0 {
+			if e.takeoff > e.landed {
+				return nil
+			}
+			e.doBetween()
+		}
 		if plan := e.scheduler.Next(); len(plan.Chunks) > 0 {
 			e.beat.Store(int64(time.Since(e.started)))
 			return plan
@@ -246,6 +254,34 @@ func (e *Engine) next() *sched.Plan {
 		}
 		e.beat.Store(-1)
 		e.changed.Wait()
+	}
+}
+
+// Between does something while no step is in flight, on the engine's goroutine, and forgets the steps that were recorded.
+func (e *Engine) Between(do func() error) error {
+	result := make(chan error, 1)
+	e.mutex.Lock()
+	e.between = append(e.between, func() {
+		result <- errors.Join(append(e.runner.recorder.forget(), do())...)
+	})
+	e.changed.Broadcast()
+	e.mutex.Unlock()
+	select {
+	case err := <-result:
+		return err
+	case <-e.stopped:
+		return errors.New("the engine is closed")
+	}
+}
+
+// doBetween does what waits for a pause between steps. The mutex is held, but not while it is done.
+func (e *Engine) doBetween() {
+	waiting := e.between
+	e.between = nil
+	e.mutex.Unlock()
+	defer e.mutex.Lock()
+	for _, do := range waiting {
+		do()
 	}
 }
 

@@ -145,11 +145,14 @@ func (r *recorder) weaken(s shape, err error) {
 		"steps", name, "rows", s.rows, "recording", s.recording.String(), "now", kind.String(), "error", err)
 }
 
-// close gives the graphs back.
-func (r *recorder) close() (errs []error) {
+// forget gives the graphs back; steps are recorded anew when they come.
+func (r *recorder) forget() (errs []error) {
 	for _, graphs := range r.graphs {
 		errs = append(errs, closeAll(graphs)...)
 	}
+	clear(r.graphs)
+	clear(r.seen)
+	r.mixedSizes = 0
 	return errs
 }
 

@@ -394,3 +394,34 @@ func soak(t *testing.T, f *fixture) {
 		t.Errorf("after all: %+v", s)
 	}
 }
+
+func TestBetweenRunsWhileNothingIsInFlight(t *testing.T) {
+	f := newFixture(t, nil)
+	var nothing error
+	if err := f.Between(func() error { return nothing }); err != nil {
+		t.Errorf("idle: got %v", err)
+	}
+	want := read(f.submit(t, greedy([]int32{1, 2, 3}, 60)))
+	events := f.submit(t, greedy([]int32{1, 2, 3}, 60))
+	for i := range 5 {
+		failure := fmt.Errorf("failure %d", i)
+		err := f.Between(func() error {
+			if f.takeoff != f.landed {
+				t.Errorf("%d steps are in flight", f.takeoff-f.landed)
+			}
+			return failure
+		})
+		if !errors.Is(err, failure) {
+			t.Errorf("got %v, want %v", err, failure)
+		}
+	}
+	if got := read(events); !slices.Equal(got.tokens, want.tokens) || got.finish != want.finish {
+		t.Errorf("interrupted: got %v %v, want %v %v", got.tokens, got.finish, want.tokens, want.finish)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Between(func() error { return nil }); err == nil {
+		t.Error("closed: want an error")
+	}
+}

@@ -113,7 +113,7 @@ func (r *runner) allocate() (err error) {
 
 // close gives everything back. No step may be in flight.
 func (r *runner) close() error {
-	errs := r.recorder.close()
+	errs := r.recorder.forget()
 	for _, box := range r.inboxes {
 		errs = append(errs, box.Close())
 	}
