@@ -76,7 +76,7 @@ func (c *reportCommand) Run(env *environment) error {
 			return err
 		}
 	}
-	t, err := template.New("report").Funcs(template.FuncMap{"join": strings.Join, "micros": micros, "percent": percent, "kilobytes": func(n int64) string {
+	t, err := template.New("report").Funcs(template.FuncMap{"join": strings.Join, "micros": micros, "percent": percent, "gigaflops": gigaflops, "kilobytes": func(n int64) string {
 		return fmt.Sprintf("%.1f", float64(n)/1e3)
 	}}).Parse(reportPage)
 	if err != nil {
@@ -177,3 +177,11 @@ func (p *page) measured(f *bench.File, hardware string) error {
 func share(c bench.Case) float64 { return c.BytesPerSecond() / float64(max(c.Ceiling, 1)) }
 
 func percent(c bench.Case) string { return fmt.Sprintf("%.0f %%", 100*share(c)) }
+
+// gigaflops is empty for calls whose products do not matter.
+func gigaflops(c bench.Case) string {
+	if c.Flops == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", float64(c.Flops)/c.Time().Seconds()/1e9)
+}

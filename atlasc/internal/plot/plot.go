@@ -30,7 +30,7 @@ type Roofline struct {
 // Sizes in pixels.
 const (
 	width, height           = 640, 360
-	left, right, top, below = 72, 16, 34, 44
+	left, right, top, below = 72, 30, 34, 44
 )
 
 // colours of groups, told apart by people who see colours differently (Okabe and Ito 2008).

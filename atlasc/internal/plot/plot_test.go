@@ -45,7 +45,7 @@ func TestSVG(t *testing.T) {
 		}
 	}
 	s := (&Roofline{Ceiling: 1e9, Points: []Point{{"at", 1e6, 1e9, 0}}}).SVG()
-	if !strings.Contains(s, `cy="316.0"`) || !strings.Contains(s, `M72 316.0H624" stroke="#b00"`) {
+	if !strings.Contains(s, `cy="316.0"`) || !strings.Contains(s, `M72 316.0H610" stroke="#b00"`) {
 		t.Errorf("a point at the ceiling does not lie on it:\n%s", s)
 	}
 }
