@@ -34,20 +34,47 @@ var Kernels = [...]string{
 	"atlas_logits_bf16_8",
 	"atlas_logits_bf16",
 	"atlas_pack_bf16",
-	"atlas_attention_splits_bf16_0",
-	"atlas_attention_splits_bf16_1",
-	"atlas_attention_tile_64",
-	"atlas_attention_tile_128",
-	"atlas_attention_tile_256",
+	"atlas_attention_few_32_8_0",
+	"atlas_attention_few_32_8_1",
+	"atlas_attention_many_32",
+	"atlas_attention_mixed_32_0",
+	"atlas_attention_mixed_32_1",
+	"atlas_attention_mixed_32_2",
+	"atlas_attention_few_64_8_0",
+	"atlas_attention_few_64_8_1",
+	"atlas_attention_many_64",
+	"atlas_attention_mixed_64_0",
+	"atlas_attention_mixed_64_1",
+	"atlas_attention_mixed_64_2",
+	"atlas_attention_few_128_8_0",
+	"atlas_attention_few_128_8_1",
+	"atlas_attention_few_128_16_0",
+	"atlas_attention_few_128_16_1",
+	"atlas_attention_many_128",
+	"atlas_attention_mixed_128_0",
+	"atlas_attention_mixed_128_1",
+	"atlas_attention_mixed_128_2",
+	"atlas_attention_few_256_8_0",
+	"atlas_attention_few_256_8_1",
+	"atlas_attention_few_256_16_0",
+	"atlas_attention_few_256_16_1",
+	"atlas_attention_many_256",
+	"atlas_attention_mixed_256_0",
+	"atlas_attention_mixed_256_1",
+	"atlas_attention_mixed_256_2",
 	"atlas_attention_rows_bf16",
-	"atlas_attention_splits_f32_0",
-	"atlas_attention_splits_f32_1",
 	"atlas_attention_rows_f32",
-	"atlas_rmsnorm_wide",
+	"atlas_rmsnorm_2048",
+	"atlas_rmsnorm_4096",
 	"atlas_rmsnorm",
 	"atlas_resolve",
 	"atlas_rotary_angles",
-	"atlas_rotary_cache",
+	"atlas_rotary_cache_64",
+	"atlas_rotary_cache_128_rows",
+	"atlas_rotary_cache_128",
+	"atlas_rotary_cache_256_rows",
+	"atlas_rotary_cache_256",
+	"atlas_rotary_cache_512",
 	"atlas_route_few",
 	"atlas_route_some_0",
 	"atlas_route_some_1",
@@ -76,12 +103,15 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 	return s
 }
 
-// Convert: kernels/lib/cuda/base.toml:224.
+// Swap takes loaded entry points in the place of those that are launched now, in the same order.
+func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
+
+// Convert: kernels/lib/cuda/base.toml:474.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:208.
+// Copy: kernels/lib/cuda/base.toml:458.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
@@ -128,7 +158,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:216.
+// Fill: kernels/lib/cuda/base.toml:466.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -175,52 +205,85 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/lib/cuda/base.toml:46, 62, 72, 82, 92, 102, 118.
+// PagedAttention: kernels/lib/cuda/base.toml:102, 120, 132, 156, 174, 187, 212, 230, 248, 261, 286, 304, 322, 335, 360, 369.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
-	case a.KVType == op.BF16 && int64(a.Rows)*int64(a.KVHeads) < 256:
-		s.launchAttentionSplitsBf16(q, a)
-	case !s.has.exact && int64(a.Rows) >= 2*int64(a.Seqs) && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0:
-		s.launchAttentionTile_64(q, a)
-	case !s.has.exact && int64(a.Rows) >= 2*int64(a.Seqs) && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0:
-		s.launchAttentionTile_128(q, a)
-	case !s.has.exact && int64(a.Rows) >= 2*int64(a.Seqs) && a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0:
-		s.launchAttentionTile_256(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
+		s.launchAttentionFew_32_8(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
+		s.launchAttentionMany_32(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
+		s.launchAttentionMixed_32(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
+		s.launchAttentionFew_64_8(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
+		s.launchAttentionMany_64(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0:
+		s.launchAttentionMixed_64(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionFew_128_8(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
+		s.launchAttentionFew_128_16(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
+		s.launchAttentionMany_128(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0:
+		s.launchAttentionMixed_128(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionFew_256_8(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
+		s.launchAttentionFew_256_16(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
+		s.launchAttentionMany_256(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0:
+		s.launchAttentionMixed_256(q, a)
 	case a.KVType == op.BF16:
 		s.launchAttentionRowsBf16(q, a)
-	case int64(a.Rows)*int64(a.KVHeads) < 256:
-		s.launchAttentionSplitsF32(q, a)
 	default:
 		s.launchAttentionRowsF32(q, a)
 	}
 }
 
-// RMSNorm: kernels/lib/cuda/base.toml:3, 13.
+// RMSNorm: kernels/lib/cuda/base.toml:3, 12, 21.
 func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	switch {
-	case a.Cols > 2048:
-		s.launchRmsnormWide(q, a)
+	case a.Cols <= 2048:
+		s.launchRmsnorm_2048(q, a)
+	case a.Cols <= 4096:
+		s.launchRmsnorm_4096(q, a)
 	default:
 		s.launchRmsnorm(q, a)
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:232.
+// Resolve: kernels/lib/cuda/base.toml:482.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
 
-// RotaryAngles: kernels/lib/cuda/base.toml:30.
+// RotaryAngles: kernels/lib/cuda/base.toml:37.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryCache: kernels/lib/cuda/base.toml:38.
+// RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
-	s.launchRotaryCache(q, a)
+	switch {
+	case a.HeadDim <= 64:
+		s.launchRotaryCache_64(q, a)
+	case a.HeadDim <= 128 && a.Rows >= 128:
+		s.launchRotaryCache_128Rows(q, a)
+	case a.HeadDim <= 128:
+		s.launchRotaryCache_128(q, a)
+	case a.HeadDim <= 256 && a.Rows >= 128:
+		s.launchRotaryCache_256Rows(q, a)
+	case a.HeadDim <= 256:
+		s.launchRotaryCache_256(q, a)
+	default:
+		s.launchRotaryCache_512(q, a)
+	}
 }
 
-// Route: kernels/lib/cuda/base.toml:127, 136, 151, 166, 175.
+// Route: kernels/lib/cuda/base.toml:377, 386, 401, 416, 425.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
 	case a.Rows <= 8 && a.Experts <= 128:
@@ -236,12 +299,12 @@ func (s *Set) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:189.
+// Sample: kernels/lib/cuda/base.toml:439.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	s.launchSample(q, a)
 }
 
-// SwiGLU: kernels/lib/cuda/base.toml:22.
+// SwiGLU: kernels/lib/cuda/base.toml:29.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
@@ -256,7 +319,7 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:224.
+// launchConvert: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
@@ -264,7 +327,7 @@ func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:208.
+// launchCopy: kernels/lib/cuda/base.toml:458.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
@@ -330,7 +393,7 @@ func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchFill: kernels/lib/cuda/base.toml:216.
+// launchFill: kernels/lib/cuda/base.toml:466.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
@@ -386,185 +449,361 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchAttentionSplitsBf16: kernels/lib/cuda/base.toml:46, order splits.
-func (s *Set) launchAttentionSplitsBf16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * (int64(a.HeadDim) + 2) * 4)}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(max(16, 64/max(1, int64(a.Seqs)))), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:102, order tiles.
+func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
+	if g := (op.Grid{X: uint32(min(3*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[17], g)
 	}
-	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[18], g)
 	}
 }
 
-// launchAttentionTile_64: kernels/lib/cuda/base.toml:62, order tile.
-func (s *Set) launchAttentionTile_64(q op.Stream, a op.PagedAttention) {
+// launchAttentionMany_32: kernels/lib/cuda/base.toml:120, order tiles.
+func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[19], g)
 	}
 }
 
-// launchAttentionTile_128: kernels/lib/cuda/base.toml:72, order tile.
-func (s *Set) launchAttentionTile_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+// launchAttentionMixed_32: kernels/lib/cuda/base.toml:132, order tiles.
+func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
+	if g := (op.Grid{X: uint32(min(3*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[20], g)
 	}
-}
-
-// launchAttentionTile_256: kernels/lib/cuda/base.toml:82, order tile.
-func (s *Set) launchAttentionTile_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[21], g)
 	}
-}
-
-// launchAttentionRowsBf16: kernels/lib/cuda/base.toml:92, order splits.
-func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[22], g)
 	}
 }
 
-// launchAttentionSplitsF32: kernels/lib/cuda/base.toml:102, order splits.
-func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * (int64(a.HeadDim) + 2) * 4)}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(max(16, 64/max(1, int64(a.Seqs)))), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:156, order tiles.
+func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(3*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[23], g)
 	}
-	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[24], g)
 	}
 }
 
-// launchAttentionRowsF32: kernels/lib/cuda/base.toml:118, order splits.
-func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionMany_64: kernels/lib/cuda/base.toml:174, order tiles.
+func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[25], g)
 	}
 }
 
-// launchRmsnormWide: kernels/lib/cuda/base.toml:3, order block.
-func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
+// launchAttentionMixed_64: kernels/lib/cuda/base.toml:187, order tiles.
+func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(3*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[26], g)
 	}
-}
-
-// launchRmsnorm: kernels/lib/cuda/base.toml:13, order block.
-func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[27], g)
 	}
-}
-
-// launchResolve: kernels/lib/cuda/base.toml:232.
-func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[28], g)
 	}
 }
 
-// launchRotaryAngles: kernels/lib/cuda/base.toml:30.
-func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
+// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:212, order tiles.
+func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(2*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[29], g)
 	}
-}
-
-// launchRotaryCache: kernels/lib/cuda/base.toml:38.
-func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[30], g)
 	}
 }
 
-// launchRouteFew: kernels/lib/cuda/base.toml:127.
-func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
-	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[31], op.Grid{X: 1, Y: 1, Z: 1})
-}
-
-// launchRouteSome: kernels/lib/cuda/base.toml:136.
-func (s *Set) launchRouteSome(q op.Stream, a op.Route) {
-	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:230, order tiles.
+func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(2*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[31], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[32], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchAttentionMany_128: kernels/lib/cuda/base.toml:248, order tiles.
+func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[33], g)
 	}
 }
 
-// launchRoute: kernels/lib/cuda/base.toml:151.
-func (s *Set) launchRoute(q op.Stream, a op.Route) {
-	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+// launchAttentionMixed_128: kernels/lib/cuda/base.toml:261, order tiles.
+func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(2*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[34], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[35], g)
 	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[36], g)
+	}
 }
 
-// launchRouteFew_512: kernels/lib/cuda/base.toml:166.
-func (s *Set) launchRouteFew_512(q op.Stream, a op.Route) {
-	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[36], op.Grid{X: 1, Y: 1, Z: 1})
-}
-
-// launchRoute_512: kernels/lib/cuda/base.toml:175.
-func (s *Set) launchRoute_512(q op.Stream, a op.Route) {
-	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+// launchAttentionFew_256_8: kernels/lib/cuda/base.toml:286, order tiles.
+func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(2*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[37], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[38], g)
 	}
 }
 
-// launchSample: kernels/lib/cuda/base.toml:189.
-func (s *Set) launchSample(q op.Stream, a op.Sample) {
-	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
-	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
+// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:304, order tiles.
+func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(2*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[39], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[40], g)
 	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchAttentionMany_256: kernels/lib/cuda/base.toml:322, order tiles.
+func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[41], g)
 	}
 }
 
-// launchSwiglu: kernels/lib/cuda/base.toml:22.
+// launchAttentionMixed_256: kernels/lib/cuda/base.toml:335, order tiles.
+func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(2*48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[42], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[43], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+0)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[44], g)
+	}
+}
+
+// launchAttentionRowsBf16: kernels/lib/cuda/base.toml:360.
+func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[45], g)
+	}
+}
+
+// launchAttentionRowsF32: kernels/lib/cuda/base.toml:369.
+func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[46], g)
+	}
+}
+
+// launchRmsnorm_2048: kernels/lib/cuda/base.toml:3.
+func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[47], g)
+	}
+}
+
+// launchRmsnorm_4096: kernels/lib/cuda/base.toml:12.
+func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[48], g)
+	}
+}
+
+// launchRmsnorm: kernels/lib/cuda/base.toml:21.
+func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[49], g)
+	}
+}
+
+// launchResolve: kernels/lib/cuda/base.toml:482.
+func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[50], g)
+	}
+}
+
+// launchRotaryAngles: kernels/lib/cuda/base.toml:37.
+func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[51], g)
+	}
+}
+
+// launchRotaryCache_64: kernels/lib/cuda/base.toml:45.
+func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[52], g)
+	}
+}
+
+// launchRotaryCache_128Rows: kernels/lib/cuda/base.toml:54, order turn.
+func (s *Set) launchRotaryCache_128Rows(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[53], g)
+	}
+}
+
+// launchRotaryCache_128: kernels/lib/cuda/base.toml:64, order turn.
+func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[54], g)
+	}
+}
+
+// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:74, order turn.
+func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[55], g)
+	}
+}
+
+// launchRotaryCache_256: kernels/lib/cuda/base.toml:84, order turn.
+func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[56], g)
+	}
+}
+
+// launchRotaryCache_512: kernels/lib/cuda/base.toml:94.
+func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[57], g)
+	}
+}
+
+// launchRouteFew: kernels/lib/cuda/base.toml:377.
+func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[58], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteSome: kernels/lib/cuda/base.toml:386.
+func (s *Set) launchRouteSome(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[59], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[60], g)
+	}
+}
+
+// launchRoute: kernels/lib/cuda/base.toml:401.
+func (s *Set) launchRoute(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[61], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[62], g)
+	}
+}
+
+// launchRouteFew_512: kernels/lib/cuda/base.toml:416.
+func (s *Set) launchRouteFew_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[63], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_512: kernels/lib/cuda/base.toml:425.
+func (s *Set) launchRoute_512(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[64], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[65], g)
+	}
+}
+
+// launchSample: kernels/lib/cuda/base.toml:439.
+func (s *Set) launchSample(q op.Stream, a op.Sample) {
+	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
+	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[66], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[67], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[68], g)
+	}
+}
+
+// launchSwiglu: kernels/lib/cuda/base.toml:29.
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[42], g)
+		q.Launch(s.kernels[69], g)
 	}
 }
 
@@ -572,7 +811,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32(a.W.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[43], g)
+		q.Launch(s.kernels[70], g)
 	}
 }
 

@@ -9,12 +9,12 @@ inline constexpr int kSMs = 188;
 inline constexpr int kSharedPerBlock = 101376;
 inline constexpr int kSharedPerSM = 102400;
 inline constexpr int kWgmma = 0;
-#include "lib/cuda/op/paged_attention.cuh"
+#include "lib/cuda/op/attention_rows.cuh"
 
 struct arguments {
     atlas_PagedAttention op;
 };
 
 extern "C" __global__ void __launch_bounds__(128) atlas_attention_rows_f32(const __grid_constant__ arguments a) {
-    attention_rows<float, 8>(a.op);
+    attention_rows<float>(a.op);
 }
