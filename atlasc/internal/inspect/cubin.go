@@ -27,7 +27,7 @@ const (
 	attributeMaxThreads = 0x05 // three u32
 	attributeFrame      = 0x11 // symbol, bytes of its stack frame
 	attributeMinStack   = 0x12 // symbol, bytes of stack with all that it calls
-	attributeParameters = 0x19 // u16 in place
+	attributeParameter  = 0x17 // of one parameter: four bytes, u16 number, u16 offset, and its bytes from bit 18 of a u32 on
 	attributeRegisters  = 0x2f // symbol, registers
 	formatSized         = 4    // u16 length, then as many bytes; the other formats have two bytes in place
 )
@@ -85,8 +85,8 @@ func Cubin(code []byte) ([]Kernel, error) {
 				word := func(i int) int64 { return int64(binary.LittleEndian.Uint32(value[4*i:])) }
 				k := kernels[strings.TrimPrefix(own, ".")]
 				switch {
-				case k != nil && attribute == attributeParameters && len(value) == 2:
-					k.Parameters = int64(binary.LittleEndian.Uint16(value))
+				case k != nil && attribute == attributeParameter && len(value) == 12:
+					k.Parameters += word(2) >> 18
 				case k != nil && attribute == attributeMaxThreads && len(value) == 12:
 					k.MaxThreads = min(word(0), mostThreads) * min(word(1), mostThreads) * min(word(2), mostThreads)
 				case own == "" && len(value) == 8 && word(0) >= 1 && word(0) <= int64(len(symbols)):
