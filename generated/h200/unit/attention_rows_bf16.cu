@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/op/paged_attention.cuh"
+#include "lib/cuda/op/attention_rows.cuh"
 
 struct arguments {
     atlas_PagedAttention op;
 };
 
 extern "C" __global__ void __launch_bounds__(128) atlas_attention_rows_bf16(const __grid_constant__ arguments a) {
-    attention_rows<__nv_bfloat16, 8>(a.op);
+    attention_rows<__nv_bfloat16>(a.op);
 }

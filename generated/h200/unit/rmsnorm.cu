@@ -15,6 +15,6 @@ struct arguments {
     atlas_RMSNorm op;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_rmsnorm(const __grid_constant__ arguments a) {
-    rmsnorm<256>(a.op);
+extern "C" __global__ void __launch_bounds__(1024) atlas_rmsnorm(const __grid_constant__ arguments a) {
+    rmsnorm<1024, 1>(a.op);
 }

@@ -4,7 +4,7 @@
 //
 // Any grid along x; one block per multiprocessor is meant, or two. kWarps·32 threads. Dynamic shared memory: the shape's
 // kShared, then 4 bytes a pick (none where picks > 4096), then (not expert_down_few) 12 bytes a tile, of which there are at most
-// min(picks, W.Count + picks/(8·kTiles)), to a multiple of 128, then for expert_up where kResident Rows·128·(Cols/64 rounded up).
+// min(picks, W.Count + picks/(8·kTiles)), to a multiple of 128, then for expert_up where kResident Rows·144·(Cols/64 rounded up).
 #pragma once
 #include "lib/cuda/weight/ring.cuh"
 
@@ -95,7 +95,7 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
     release_next();
     if constexpr (kResident) {
         for (int at = begin; at < end; at++)
-            for (int i = lane(); i < a.Rows * 8; i += 32) stage_chunk(all + at * a.Rows * 128, i / 8, i % 8, a.In + size_t(i / 8) * w.Cols, at * 64, w.Cols, whole);
+            for (int i = lane(); i < a.Rows * 8; i += 32) stage_chunk(all + at * a.Rows * kRowBytes, i / 8, i % 8, a.In + size_t(i / 8) * w.Cols, at * 64, w.Cols, whole);
         commit_copies();
     }
     table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles);
@@ -149,17 +149,10 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
             if constexpr (!kResident) wait_copies<kStages - 1>();
             const uint8_t *slot = ring.wait();
             if constexpr (!kResident) __syncwarp();
-            const int n = min(kUnits, end - at);
-#pragma unroll
-            for (int i = 0; i < kUnits; i++) {
-                if (i >= n) break;
-                float block[kStrips];
-#pragma unroll
-                for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i);
-                const uint8_t *x = kResident ? all + (at + i) * a.Rows * 128 : slot + ring_t::kWeights + i * ring_t::kRowTile;
-                multiply_unit<kScheme, kTiles, kStrips>(slot + i * unit<kScheme>::kBytes, ring_t::kStrip, shared_address(x), lanes,
-                                                        w.Cols - (at + i) * 64, block, c);
-            }
+            const uint8_t *x = kResident ? all + at * a.Rows * kRowBytes : slot + ring_t::kWeights;
+            const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i); };
+            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(x), kResident ? a.Rows * kRowBytes : ring_t::kRowTile, lanes, min(kUnits, end - at),
+                                                             w.Cols - at * 64, scale, c);
             ring.drop();
             fill();
             if constexpr (!kResident) stage_piece();
@@ -232,16 +225,9 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
             wait_copies<kStages - 1>();
             const uint8_t *slot = ring.wait();
             __syncwarp();
-            const int n = min(kUnits, units - at);
-#pragma unroll
-            for (int i = 0; i < kUnits; i++) {
-                if (i >= n) break;
-                float block[kStrips];
-#pragma unroll
-                for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i);
-                multiply_unit<kScheme, kTiles, kStrips>(slot + i * unit<kScheme>::kBytes, ring_t::kStrip,
-                                                        shared_address(slot + ring_t::kWeights + i * ring_t::kRowTile), lanes, w.Cols - (at + i) * 64, block, c);
-            }
+            const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i); };
+            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, units - at),
+                                                             w.Cols - at * 64, scale, c);
             ring.drop();
             fill();
         }
@@ -341,14 +327,9 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
                     wait_copies<kStages - 1>();
                     const uint8_t *slot = ring.wait();
                     __syncwarp();
-                    const int n = min(kUnits, units - at);
-#pragma unroll
-                    for (int i = 0; i < kUnits; i++) {
-                        if (i >= n) break;
-                        const float block[1] = {scales.of(w, expert, strip, 0, at + i)};
-                        multiply_unit<kScheme, 1, 1>(slot + i * unit<kScheme>::kBytes, ring_t::kStrip, shared_address(slot + ring_t::kWeights + i * ring_t::kRowTile),
-                                                     lanes, w.Cols - (at + i) * 64, block, c);
-                    }
+                    const auto scale = [&](int, int i) { return scales.of(w, expert, strip, 0, at + i); };
+                    multiply_piece<kScheme, 1, 1, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, units - at), w.Cols - at * 64,
+                                                          scale, c);
                     ring.drop();
                     fill();
                 }

@@ -8,70 +8,11 @@
 #pragma once
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/bulk.cuh"
-#include "lib/cuda/ptx/fragment.cuh"
 #include "lib/cuda/weight/unit.cuh"
 
 namespace atlas {
 
 extern __shared__ __align__(1024) uint8_t few_shared[];
-
-__device__ inline uint32_t shared_at(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
-
-// c += a unit of strips, strip_bytes apart, times activations. Row r of tile j lies at x + lanes[j] for the lane whose turn it
-// is in ldmatrix. left: columns that there are; block: f8block's scale of each strip.
-template <atlas_Scheme kScheme, int kTiles, int kStrips>
-struct unit_product {
-    using unit_t = unit<kScheme>;
-    static constexpr bool kEarly = kTiles <= 2;  // both halves' activations at once
-    unit_t weights[kStrips];
-    uint32_t x[kTiles][kEarly ? 2 : 1][4];
-
-    __device__ void load(const uint8_t *at, int strip_bytes, uint32_t rows, const uint32_t (&lanes)[kTiles]) {
-        if constexpr (kEarly)
-#pragma unroll
-            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], rows + lanes[j] + 64);
-#pragma unroll
-        for (int s = 0; s < kStrips; s++) weights[s].load(at + s * strip_bytes);
-    }
-    __device__ void multiply(uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            if (unit_t::kHalves && half && left <= 32) break;
-            if constexpr (!kEarly)
-#pragma unroll
-                for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j] + half * 64);
-#pragma unroll
-            for (int s = 0; s < kStrips; s++) {
-                uint32_t a[2][4];
-                weights[s].fragments(half, a);
-                const float2 factor = weights[s].factors(half, block[s]);
-#pragma unroll
-                for (int j = 0; j < kTiles; j++) {
-                    const uint32_t (&b)[4] = x[j][kEarly ? half : 0];
-                    if constexpr (!unit_t::kPartial) {
-                        product(c[s][j], a[0], b[0], b[1]);
-                        product(c[s][j], a[1], b[2], b[3]);
-                    } else {
-                        float p[4] = {};
-                        product(p, a[0], b[0], b[1]);
-                        product(p, a[1], b[2], b[3]);
-#pragma unroll
-                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[s][j][i]);
-                    }
-                    if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
-                        constexpr uint32_t kOnes[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
-                        const float2 least = weights[s].minima(half);
-                        float sums[4] = {};  // of activations, the same in all rows
-                        product(sums, kOnes, b[0], b[1]);
-                        product(sums, kOnes, b[2], b[3]);
-#pragma unroll
-                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(sums[i], i < 2 ? least.x : least.y, c[s][j][i]);
-                    }
-                }
-            }
-        }
-    }
-};
 
 template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
 struct few {
@@ -85,7 +26,7 @@ struct few {
     static constexpr int kShared = (kBarriersAt + (2 * kStages + 1 + 4 * kTeams) * 8 + 127) / 128 * 128;
     static_assert(kStrips * kTiles % kChunk == 0, "whole chunks");
 
-    __device__ static uint32_t barrier(int i) { return shared_at(few_shared + kBarriersAt) + i * 8; }
+    __device__ static uint32_t barrier(int i) { return shared_address(few_shared + kBarriersAt) + i * 8; }
     __device__ static uint32_t full(int slot) { return barrier(slot); }
     __device__ static uint32_t empty(int slot) { return barrier(kStages + slot); }
     __device__ static uint32_t rows_there() { return barrier(2 * kStages); }
@@ -137,7 +78,7 @@ struct few {
         __syncwarp();
         for (int i = lane(); i < there * kCopies; i += 32) {
             const int s = i / kCopies, c = i % kCopies;
-            if (c < n) copy_bulk(shared_at(few_shared) + slot * kStage + s * kStrip + c * unit_t::kBytes, unit_t::at(w, 0, group * kGroup + s, u + c), kCopies == 1 ? bytes : unit_t::kBytes, full(slot));
+            if (c < n) copy_bulk(shared_address(few_shared) + slot * kStage + s * kStrip + c * unit_t::kBytes, unit_t::at(w, 0, group * kGroup + s, u + c), kCopies == 1 ? bytes : unit_t::kBytes, full(slot));
         }
     }
     template <typename Line>
@@ -146,7 +87,7 @@ struct few {
         if (lane() == 0) arrive_expecting(full(slot), present * bytes);
         __syncwarp();
         for (int r = lane(); r < rows; r += 32)
-            if (const atlas_act *from = line(r)) copy_bulk(shared_at(few_shared) + slot * kStage + kRowsAt + r * kPitch, from + u * 64, bytes, full(slot));
+            if (const atlas_act *from = line(r)) copy_bulk(shared_address(few_shared) + slot * kStage + kRowsAt + r * kPitch, from + u * 64, bytes, full(slot));
     }
     template <typename Line>
     __device__ void copy(const atlas_Weight &w, const Line &line) const {
@@ -172,7 +113,7 @@ struct few {
                 if (lane() == 0) arrive_expecting(rows_there(), present * w.Cols * 2);
                 __syncwarp();
                 for (int r = lane(); r < rows; r += 32)
-                    if (const atlas_act *from = line(r)) copy_bulk(shared_at(few_shared) + kShared + r * pitch, from, w.Cols * 2, rows_there());
+                    if (const atlas_act *from = line(r)) copy_bulk(shared_address(few_shared) + kShared + r * pitch, from, w.Cols * 2, rows_there());
             }
         } else {
             for (int slot = 0; slot < early; slot++) next_rows(slot);
@@ -219,7 +160,7 @@ struct few {
             float c[kStrips][kTiles][4] = {};
             for (int stage = 0; stage < stages; stage++) {
                 const uint8_t *at = few_shared + slot * kStage + team * kStrips * kStrip + part * unit_t::kBytes;
-                const uint32_t x = (kResident ? shared_at(few_shared) + kShared + stage * 8 * kUnits * 128 : shared_at(few_shared) + slot * kStage + kRowsAt) + part * 128;
+                const uint32_t x = (kResident ? shared_address(few_shared) + kShared + stage * 8 * kUnits * 128 : shared_address(few_shared) + slot * kStage + kRowsAt) + part * 128;
                 const auto times = [&](unit_product<kScheme, kTiles, kStrips> &p, int i) {
                     float block[kStrips];
 #pragma unroll

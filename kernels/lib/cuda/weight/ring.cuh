@@ -2,7 +2,7 @@
 //
 // A warp walks over pieces of weights: up to kUnits units of kStrips strips each. It copies them itself (copy engine) into a
 // ring of kStages slots of its own, and multiplies them in order; no other warp waits for it. Activations lie in shared
-// memory in tiles of 64 columns, 128 bytes a row, chunks turned by row % 8; either all of them from the start, or those of
+// memory in tiles of 64 columns, kRowBytes a row; either all of them from the start, or those of
 // a piece come with it. A sum runs along columns, 16 at a time, from the first to the last of the warp's share; how many rows
 // there are, and how many strips are multiplied at a time, changes no bit.
 #pragma once
@@ -15,7 +15,7 @@ namespace atlas {
 
 extern __shared__ __align__(1024) uint8_t strip_shared[];
 
-__device__ inline uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+constexpr int kRowBytes = 128 + 16;  // so that eight rows meet no bank twice
 
 // kRows: activation rows that come with each piece; none where they are there from the start.
 template <atlas_Scheme kScheme, int kTiles, int kStrips, int kUnits, int kStages, int kRows = 0>
@@ -23,8 +23,8 @@ struct strip_ring {
     using unit_t = unit<kScheme>;
     static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : kUnits;  // of a strip's part of a piece
     static constexpr int kStrip = kUnits * unit_t::kBytes;                        // bytes of a strip's part
-    static constexpr int kRowTile = kRows * 128, kWeights = (kStrips * kStrip + 127) / 128 * 128;
-    static constexpr int kSlot = kWeights + kUnits * kRowTile;
+    static constexpr int kRowTile = kRows * kRowBytes, kWeights = (kStrips * kStrip + 127) / 128 * 128;
+    static constexpr int kSlot = (kWeights + kUnits * kRowTile + 127) / 128 * 128;
     static constexpr int kBytes = kStages * kSlot;
     static_assert(kCopies * kStrips <= 32, "a lane per copy");
 
@@ -74,51 +74,35 @@ struct row_lanes {
 #pragma unroll
         for (int j = 0; j < kTiles; j++) {
             const int r = lines(j * 8 + lane() % 8);
-            at[j] = r * 128 + ((lane() / 8) ^ (r % 8)) * 16;
+            at[j] = r * kRowBytes + lane() / 8 * 16;
         }
     }
 };
 
-// c += a unit of strips times activations. left: columns that there are; block: f8block's scale of each strip.
-template <atlas_Scheme kScheme, int kTiles, int kStrips>
-__device__ void multiply_unit(const uint8_t *weights, int strip_bytes, uint32_t rows, const row_lanes<kTiles> &lanes, int left,
-                              const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
-    using unit_t = unit<kScheme>;
+// c += n units of a piece, of which full is the usual number. scale(s, i) is f8block's of strip s and unit i.
+template <atlas_Scheme kScheme, int kTiles, int kStrips, int kUnits, typename Scale>
+__device__ void multiply_piece(const uint8_t *weights, uint32_t rows, int row_tile, const row_lanes<kTiles> &lanes, int n, int left, const Scale &scale,
+                               float (&c)[kStrips][kTiles][4]) {
+    constexpr int kBytes = unit<kScheme>::kBytes;
+    unit_product<kScheme, kTiles, kStrips> p[2];
+    const auto times = [&](unit_product<kScheme, kTiles, kStrips> &p, int i) {
+        float block[kStrips];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        if (unit_t::kHalves && half && left <= 32) break;
-        uint32_t x[kTiles][4];
+        for (int s = 0; s < kStrips; s++) block[s] = scale(s, i);
+        p.multiply(rows + i * row_tile, lanes.at, left - i * 64, block, c);
+    };
+    p[0].load(weights, kUnits * kBytes, rows, lanes.at);
+    if (n == kUnits) {
 #pragma unroll
-        for (int j = 0; j < kTiles; j++) load_matrices(x[j], rows + (lanes.at[j] ^ half * 64));
-#pragma unroll
-        for (int s = 0; s < kStrips; s++) {
-            unit_t u;
-            u.load(weights + s * strip_bytes);
-            uint32_t a[2][4];
-            u.fragments(half, a);
-            const float2 factor = u.factors(half, block[s]);
-#pragma unroll
-            for (int j = 0; j < kTiles; j++) {
-                if constexpr (!unit_t::kPartial) {
-                    mma(c[s][j], a[0][0], a[0][1], a[0][2], a[0][3], x[j][0], x[j][1]);
-                    mma(c[s][j], a[1][0], a[1][1], a[1][2], a[1][3], x[j][2], x[j][3]);
-                } else {
-                    float p[4] = {};
-                    mma(p, a[0][0], a[0][1], a[0][2], a[0][3], x[j][0], x[j][1]);
-                    mma(p, a[1][0], a[1][1], a[1][2], a[1][3], x[j][2], x[j][3]);
-#pragma unroll
-                    for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[s][j][i]);
-                    if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
-                        constexpr uint32_t kOnes = 0x3f803f80;
-                        const float2 least = u.minima(half);
-                        float sums[4] = {};  // of activations, the same in all rows
-                        mma(sums, kOnes, kOnes, kOnes, kOnes, x[j][0], x[j][1]);
-                        mma(sums, kOnes, kOnes, kOnes, kOnes, x[j][2], x[j][3]);
-#pragma unroll
-                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(sums[i], i < 2 ? least.x : least.y, c[s][j][i]);
-                    }
-                }
-            }
+        for (int i = 0; i < kUnits; i++) {
+            if (i + 1 < kUnits) p[(i + 1) % 2].load(weights + (i + 1) * kBytes, kUnits * kBytes, rows + (i + 1) * row_tile, lanes.at);
+            times(p[i % 2], i);
+        }
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < n; i++) {
+            if (i) p[0].load(weights + i * kBytes, kUnits * kBytes, rows + i * row_tile, lanes.at);
+            times(p[0], i);
         }
     }
 }
@@ -155,7 +139,7 @@ struct block_scales {
 
 // Copies 64 columns of a row, from column k on, into a tile of activations: eight lanes, chunk each. Null reads as zeros.
 __device__ inline void stage_chunk(uint8_t *tile, int r, int chunk, const atlas_act *row, int k, int cols, bool whole) {
-    uint8_t *to = tile + r * 128 + (chunk ^ r % 8) * 16;
+    uint8_t *to = tile + r * kRowBytes + chunk * 16;
     k += chunk * 8;
     const bool there = row && k < cols;
     if (whole)

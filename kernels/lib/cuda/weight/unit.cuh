@@ -1,10 +1,13 @@
 // A unit is 64 columns of a strip, 16 rows of weights, in any layout: where it lies, and as A fragments of mma.m16n8k16 once
 // it is in shared memory. Schemes whose scales do not fit bf16 scale the sums of 32 columns instead (kPartial).
 #pragma once
+#include "lib/cuda/ptx/fragment.cuh"
 #include "lib/cuda/ptx/mma.cuh"
 #include "lib/cuda/weight/frag.cuh"
 
 namespace atlas {
+
+__device__ inline uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
 template <atlas_Scheme kScheme>
 struct unit {
@@ -73,7 +76,7 @@ struct unit<ATLAS_SCHEME_BF16> {
     uint32_t steps[4][4];
 
     __device__ void load(const uint8_t *shared) {
-        const uint32_t row = uint32_t(__cvta_generic_to_shared(shared)) + lane() % 16 * 128;
+        const uint32_t row = shared_address(shared) + lane() % 16 * 128;
 #pragma unroll
         for (int s = 0; s < 4; s++) load_matrices(steps[s], row + ((2 * s + lane() / 16) ^ lane() % 8) * 16);
     }
@@ -85,6 +88,62 @@ struct unit<ATLAS_SCHEME_BF16> {
     }
     __device__ float2 factors(int, float) const { return {}; }
     __device__ float2 minima(int) const { return {}; }
+};
+
+// c += a unit of strips, strip_bytes apart, times activations. Row r of tile j lies at x + lanes[j] for the lane whose turn it
+// is in ldmatrix. left: columns that there are; block: f8block's scale of each strip.
+template <atlas_Scheme kScheme, int kTiles, int kStrips>
+struct unit_product {
+    using unit_t = unit<kScheme>;
+    static constexpr bool kEarly = kTiles <= 2;  // both halves' activations at once
+    unit_t weights[kStrips];
+    uint32_t x[kTiles][kEarly ? 2 : 1][4];
+
+    __device__ void load(const uint8_t *at, int strip_bytes, uint32_t rows, const uint32_t (&lanes)[kTiles]) {
+        if constexpr (kEarly)
+#pragma unroll
+            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], rows + lanes[j] + 64);
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) weights[s].load(at + s * strip_bytes);
+    }
+    __device__ void multiply(uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            if (unit_t::kHalves && half && left <= 32) break;
+            if constexpr (!kEarly)
+#pragma unroll
+                for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j] + half * 64);
+#pragma unroll
+            for (int s = 0; s < kStrips; s++) {
+                uint32_t a[2][4];
+                weights[s].fragments(half, a);
+                const float2 factor = weights[s].factors(half, block[s]);
+#pragma unroll
+                for (int j = 0; j < kTiles; j++) {
+                    const uint32_t (&b)[4] = x[j][kEarly ? half : 0];
+                    if constexpr (!unit_t::kPartial) {
+                        product(c[s][j], a[0], b[0], b[1]);
+                        product(c[s][j], a[1], b[2], b[3]);
+                    } else {
+                        float p[4] = {};
+                        product(p, a[0], b[0], b[1]);
+                        product(p, a[1], b[2], b[3]);
+#pragma unroll
+                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[s][j][i]);
+                    }
+                    if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
+                        constexpr uint32_t kOnes[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
+                        const float2 least = weights[s].minima(half);
+                        float sums[4] = {};  // of activations, the same in all rows
+                        product(sums, kOnes, b[0], b[1]);
+                        product(sums, kOnes, b[2], b[3]);
+#pragma unroll
+                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(sums[i], i < 2 ? least.x : least.y, c[s][j][i]);
+                    }
+                }
+            }
+        }
+    }
 };
 
 }  // namespace atlas
