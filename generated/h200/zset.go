@@ -26,101 +26,172 @@ var Kernels = [...]string{
 	"atlas_embedding_f8",
 	"atlas_embedding_f8block",
 	"atlas_embedding_nvfp4",
+	"atlas_expert_down_bf16_wide_128_0",
+	"atlas_expert_down_bf16_wide_128_1",
+	"atlas_expert_down_bf16_wide_64_0",
+	"atlas_expert_down_bf16_wide_64_1",
 	"atlas_expert_down_bf16_few",
 	"atlas_expert_down_bf16_8_0",
 	"atlas_expert_down_bf16_8_1",
 	"atlas_expert_down_bf16_0",
 	"atlas_expert_down_bf16_1",
+	"atlas_expert_down_q8_0_wide_128_0",
+	"atlas_expert_down_q8_0_wide_128_1",
+	"atlas_expert_down_q8_0_wide_64_0",
+	"atlas_expert_down_q8_0_wide_64_1",
 	"atlas_expert_down_q8_0_few",
 	"atlas_expert_down_q8_0_8_0",
 	"atlas_expert_down_q8_0_8_1",
 	"atlas_expert_down_q8_0_0",
 	"atlas_expert_down_q8_0_1",
+	"atlas_expert_down_q4_0_wide_128_0",
+	"atlas_expert_down_q4_0_wide_128_1",
+	"atlas_expert_down_q4_0_wide_64_0",
+	"atlas_expert_down_q4_0_wide_64_1",
 	"atlas_expert_down_q4_0_few",
 	"atlas_expert_down_q4_0_8_0",
 	"atlas_expert_down_q4_0_8_1",
 	"atlas_expert_down_q4_0_0",
 	"atlas_expert_down_q4_0_1",
+	"atlas_expert_down_q4_1_wide_128_0",
+	"atlas_expert_down_q4_1_wide_128_1",
+	"atlas_expert_down_q4_1_wide_64_0",
+	"atlas_expert_down_q4_1_wide_64_1",
 	"atlas_expert_down_q4_1_few",
 	"atlas_expert_down_q4_1_8_0",
 	"atlas_expert_down_q4_1_8_1",
 	"atlas_expert_down_q4_1_0",
 	"atlas_expert_down_q4_1_1",
+	"atlas_expert_down_f8_wide_128_0",
+	"atlas_expert_down_f8_wide_128_1",
+	"atlas_expert_down_f8_wide_64_0",
+	"atlas_expert_down_f8_wide_64_1",
 	"atlas_expert_down_f8_few",
 	"atlas_expert_down_f8_8_0",
 	"atlas_expert_down_f8_8_1",
 	"atlas_expert_down_f8_0",
 	"atlas_expert_down_f8_1",
+	"atlas_expert_down_f8block_wide_128_0",
+	"atlas_expert_down_f8block_wide_128_1",
+	"atlas_expert_down_f8block_wide_64_0",
+	"atlas_expert_down_f8block_wide_64_1",
 	"atlas_expert_down_f8block_few",
 	"atlas_expert_down_f8block_8_0",
 	"atlas_expert_down_f8block_8_1",
 	"atlas_expert_down_f8block_0",
 	"atlas_expert_down_f8block_1",
+	"atlas_expert_down_nvfp4_wide_128_0",
+	"atlas_expert_down_nvfp4_wide_128_1",
+	"atlas_expert_down_nvfp4_wide_64_0",
+	"atlas_expert_down_nvfp4_wide_64_1",
 	"atlas_expert_down_nvfp4_few",
 	"atlas_expert_down_nvfp4_8_0",
 	"atlas_expert_down_nvfp4_8_1",
 	"atlas_expert_down_nvfp4_0",
 	"atlas_expert_down_nvfp4_1",
+	"atlas_expert_up_bf16_wide_128",
+	"atlas_expert_up_bf16_wide_64",
 	"atlas_expert_up_bf16_here",
 	"atlas_expert_up_bf16_8",
 	"atlas_expert_up_bf16_32",
 	"atlas_expert_up_bf16_odd",
+	"atlas_expert_up_q8_0_wide_128",
+	"atlas_expert_up_q8_0_wide_64",
+	"atlas_expert_up_q8_0_near",
 	"atlas_expert_up_q8_0_here",
 	"atlas_expert_up_q8_0_8",
 	"atlas_expert_up_q8_0_32",
 	"atlas_expert_up_q8_0_odd",
+	"atlas_expert_up_q4_0_wide_128",
+	"atlas_expert_up_q4_0_wide_64",
+	"atlas_expert_up_q4_0_near",
 	"atlas_expert_up_q4_0_here",
 	"atlas_expert_up_q4_0_8",
 	"atlas_expert_up_q4_0_32",
 	"atlas_expert_up_q4_0_odd",
+	"atlas_expert_up_q4_1_wide_128",
+	"atlas_expert_up_q4_1_wide_64",
 	"atlas_expert_up_q4_1_here",
 	"atlas_expert_up_q4_1_8",
 	"atlas_expert_up_q4_1_32",
 	"atlas_expert_up_q4_1_odd",
+	"atlas_expert_up_f8_wide_128",
+	"atlas_expert_up_f8_wide_64",
+	"atlas_expert_up_f8_near",
 	"atlas_expert_up_f8_here",
 	"atlas_expert_up_f8_8",
 	"atlas_expert_up_f8_32",
 	"atlas_expert_up_f8_odd",
+	"atlas_expert_up_f8block_wide_128",
+	"atlas_expert_up_f8block_wide_64",
+	"atlas_expert_up_f8block_near",
 	"atlas_expert_up_f8block_here",
 	"atlas_expert_up_f8block_8",
 	"atlas_expert_up_f8block_32",
 	"atlas_expert_up_f8block_odd",
+	"atlas_expert_up_nvfp4_wide_128",
+	"atlas_expert_up_nvfp4_wide_64",
+	"atlas_expert_up_nvfp4_near",
 	"atlas_expert_up_nvfp4_here",
 	"atlas_expert_up_nvfp4_8",
 	"atlas_expert_up_nvfp4_32",
 	"atlas_expert_up_nvfp4_odd",
 	"atlas_fill",
+	"atlas_linear_bf16_wide_128x256",
+	"atlas_linear_bf16_wide_128x192",
+	"atlas_linear_bf16_wide_128x128",
+	"atlas_linear_bf16_wide_64x128",
+	"atlas_linear_bf16_wide_64x64",
+	"atlas_linear_bf16_wide_64x32",
 	"atlas_linear_bf16_8",
 	"atlas_linear_bf16_16",
 	"atlas_linear_bf16_16_streamed",
 	"atlas_linear_bf16_32",
 	"atlas_linear_bf16",
+	"atlas_linear_q8_0_wide_128x256",
+	"atlas_linear_q8_0_wide_128x128",
+	"atlas_linear_q8_0_wide_64x128",
 	"atlas_linear_q8_0_8",
 	"atlas_linear_q8_0_16",
 	"atlas_linear_q8_0_16_streamed",
 	"atlas_linear_q8_0_32",
 	"atlas_linear_q8_0",
+	"atlas_linear_q4_0_wide_128x256",
+	"atlas_linear_q4_0_wide_128x128",
+	"atlas_linear_q4_0_wide_64x128",
 	"atlas_linear_q4_0_8_large",
 	"atlas_linear_q4_0_8",
 	"atlas_linear_q4_0_16",
 	"atlas_linear_q4_0_16_streamed",
 	"atlas_linear_q4_0_32",
 	"atlas_linear_q4_0",
+	"atlas_linear_q4_1_wide_128x256",
+	"atlas_linear_q4_1_wide_128x128",
+	"atlas_linear_q4_1_wide_64x128",
 	"atlas_linear_q4_1_8",
 	"atlas_linear_q4_1_16",
 	"atlas_linear_q4_1_16_streamed",
 	"atlas_linear_q4_1_32",
 	"atlas_linear_q4_1",
+	"atlas_linear_f8_wide_128x256",
+	"atlas_linear_f8_wide_128x128",
+	"atlas_linear_f8_wide_64x128",
 	"atlas_linear_f8_8",
 	"atlas_linear_f8_16",
 	"atlas_linear_f8_16_streamed",
 	"atlas_linear_f8_32",
 	"atlas_linear_f8",
+	"atlas_linear_f8block_wide_128x256",
+	"atlas_linear_f8block_wide_128x128",
+	"atlas_linear_f8block_wide_64x128",
 	"atlas_linear_f8block_8",
 	"atlas_linear_f8block_16",
 	"atlas_linear_f8block_16_streamed",
 	"atlas_linear_f8block_32",
 	"atlas_linear_f8block",
+	"atlas_linear_nvfp4_wide_128x256",
+	"atlas_linear_nvfp4_wide_128x128",
+	"atlas_linear_nvfp4_wide_64x128",
 	"atlas_linear_nvfp4_8_large",
 	"atlas_linear_nvfp4_8",
 	"atlas_linear_nvfp4_16",
@@ -229,11 +300,13 @@ var Kernels = [...]string{
 // Set is the kernels of h200, loaded.
 type Set struct {
 	kernels [len(Kernels)]op.Kernel
+	has     struct{ exact bool }
 }
 
 // New takes the loaded entry points in the order of Kernels; has tells which processor features and options are on.
 func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 	s := &Set{kernels: [len(Kernels)]op.Kernel(kernels)}
+	s.has.exact = has("exact")
 	return s
 }
 
@@ -278,17 +351,21 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/h200/base/bf16/kernels.toml:186, 198, 216;
-// kernels/h200/base/q8_0/kernels.toml:185, 197, 215;
-// kernels/h200/base/q4_0/kernels.toml:209, 221, 239;
-// kernels/h200/base/q4_1/kernels.toml:185, 197, 215;
-// kernels/h200/base/f8/kernels.toml:185, 197, 215;
-// kernels/h200/base/f8block/kernels.toml:185, 197, 215;
-// kernels/h200/base/nvfp4/kernels.toml:209, 221, 239.
+// ExpertDown: kernels/h200/base/bf16/kernels.toml:287, 305, 323, 335, 353;
+// kernels/h200/base/q8_0/kernels.toml:260, 278, 296, 308, 326;
+// kernels/h200/base/q4_0/kernels.toml:284, 302, 320, 332, 350;
+// kernels/h200/base/q4_1/kernels.toml:248, 266, 284, 296, 314;
+// kernels/h200/base/f8/kernels.toml:260, 278, 296, 308, 326;
+// kernels/h200/base/f8block/kernels.toml:260, 278, 296, 308, 326;
+// kernels/h200/base/nvfp4/kernels.toml:284, 302, 320, 332, 350.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 40*int64(a.W.Count):
+			s.launchExpertDownBf16Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count):
+			s.launchExpertDownBf16Wide_64(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count)/4:
 			s.launchExpertDownBf16Few(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 77568:
@@ -298,6 +375,10 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ8_0:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
+			s.launchExpertDownQ8_0Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count):
+			s.launchExpertDownQ8_0Wide_64(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count)/4:
 			s.launchExpertDownQ8_0Few(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 6912:
@@ -307,6 +388,10 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ4_0:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
+			s.launchExpertDownQ4_0Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count):
+			s.launchExpertDownQ4_0Wide_64(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count)/4:
 			s.launchExpertDownQ4_0Few(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
@@ -316,6 +401,10 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ4_1:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
+			s.launchExpertDownQ4_1Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count):
+			s.launchExpertDownQ4_1Wide_64(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count)/4:
 			s.launchExpertDownQ4_1Few(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 1792:
@@ -325,6 +414,10 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeF8:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
+			s.launchExpertDownF8Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count):
+			s.launchExpertDownF8Wide_64(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count)/4:
 			s.launchExpertDownF8Few(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
@@ -334,6 +427,10 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
+			s.launchExpertDownF8blockWide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count):
+			s.launchExpertDownF8blockWide_64(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count)/4:
 			s.launchExpertDownF8blockFew(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
@@ -343,6 +440,10 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeNVFP4:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
+			s.launchExpertDownNvfp4Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count):
+			s.launchExpertDownNvfp4Wide_64(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count)/4:
 			s.launchExpertDownNvfp4Few(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
@@ -355,17 +456,21 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// ExpertUp: kernels/h200/base/bf16/kernels.toml:139, 151, 163, 175;
-// kernels/h200/base/q8_0/kernels.toml:138, 150, 162, 174;
-// kernels/h200/base/q4_0/kernels.toml:162, 174, 186, 198;
-// kernels/h200/base/q4_1/kernels.toml:138, 150, 162, 174;
-// kernels/h200/base/f8/kernels.toml:138, 150, 162, 174;
-// kernels/h200/base/f8block/kernels.toml:138, 150, 162, 174;
-// kernels/h200/base/nvfp4/kernels.toml:162, 174, 186, 198.
+// ExpertUp: kernels/h200/base/bf16/kernels.toml:216, 228, 240, 252, 264, 276;
+// kernels/h200/base/q8_0/kernels.toml:177, 189, 201, 213, 225, 237, 249;
+// kernels/h200/base/q4_0/kernels.toml:201, 213, 225, 237, 249, 261, 273;
+// kernels/h200/base/q4_1/kernels.toml:177, 189, 201, 213, 225, 237;
+// kernels/h200/base/f8/kernels.toml:177, 189, 201, 213, 225, 237, 249;
+// kernels/h200/base/f8block/kernels.toml:177, 189, 201, 213, 225, 237, 249;
+// kernels/h200/base/nvfp4/kernels.toml:201, 213, 225, 237, 249, 261, 273.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 40*int64(a.W.Count) && int64(a.W.Rows)%128 == 0:
+			s.launchExpertUpBf16Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%128 == 0:
+			s.launchExpertUpBf16Wide_64(q, a)
 		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 83840:
 			s.launchExpertUpBf16Here(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 88832:
@@ -377,7 +482,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ8_0:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpQ8_0Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpQ8_0Wide_64(q, a)
 		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 28544:
+			s.launchExpertUpQ8_0Near(q, a)
+		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 145280:
 			s.launchExpertUpQ8_0Here(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 108288:
 			s.launchExpertUpQ8_0_8(q, a)
@@ -388,7 +499,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ4_0:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpQ4_0Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpQ4_0Wide_64(q, a)
 		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 24448:
+			s.launchExpertUpQ4_0Near(q, a)
+		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 141184:
 			s.launchExpertUpQ4_0Here(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
 			s.launchExpertUpQ4_0_8(q, a)
@@ -399,6 +516,10 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ4_1:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpQ4_1Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpQ4_1Wide_64(q, a)
 		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 132992:
 			s.launchExpertUpQ4_1Here(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 98048:
@@ -410,7 +531,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeF8:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpF8Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpF8Wide_64(q, a)
 		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 32640:
+			s.launchExpertUpF8Near(q, a)
+		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 149376:
 			s.launchExpertUpF8Here(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
 			s.launchExpertUpF8_8(q, a)
@@ -421,7 +548,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpF8blockWide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpF8blockWide_64(q, a)
 		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 32640:
+			s.launchExpertUpF8blockNear(q, a)
+		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 149376:
 			s.launchExpertUpF8blockHere(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
 			s.launchExpertUpF8block_8(q, a)
@@ -432,7 +565,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeNVFP4:
 		switch {
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpNvfp4Wide_128(q, a)
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
+			s.launchExpertUpNvfp4Wide_64(q, a)
 		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 24448:
+			s.launchExpertUpNvfp4Near(q, a)
+		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 141184:
 			s.launchExpertUpNvfp4Here(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
 			s.launchExpertUpNvfp4_8(q, a)
@@ -451,20 +590,32 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// Linear: kernels/h200/base/bf16/kernels.toml:33, 45, 57, 69, 81;
-// kernels/h200/base/q8_0/kernels.toml:32, 44, 56, 68, 80;
-// kernels/h200/base/q4_0/kernels.toml:32, 44, 56, 68, 80, 92;
-// kernels/h200/base/q4_1/kernels.toml:32, 44, 56, 68, 80;
-// kernels/h200/base/f8/kernels.toml:32, 44, 56, 68, 80;
-// kernels/h200/base/f8block/kernels.toml:32, 44, 56, 68, 80;
-// kernels/h200/base/nvfp4/kernels.toml:32, 44, 56, 68, 80, 92.
+// Linear: kernels/h200/base/bf16/kernels.toml:33, 47, 60, 74, 86, 98, 110, 122, 134, 146, 158;
+// kernels/h200/base/q8_0/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
+// kernels/h200/base/q4_0/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119, 131;
+// kernels/h200/base/q4_1/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
+// kernels/h200/base/f8/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
+// kernels/h200/base/f8block/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
+// kernels/h200/base/nvfp4/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119, 131.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 74*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2+131)/132) <= min(60*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192)+131)/132), 41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
+			s.launchLinearBf16Wide_128x256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 60*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192)+131)/132) <= min(41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
+			s.launchLinearBf16Wide_128x192(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= min(32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
+			s.launchLinearBf16Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132) <= min(25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
+			s.launchLinearBf16Wide_64x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132) <= 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132):
+			s.launchLinearBf16Wide_64x64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16:
+			s.launchLinearBf16Wide_64x32(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLinearBf16_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 158592:
 			s.launchLinearBf16_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_16Streamed(q, a)
@@ -475,9 +626,15 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ8_0:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+			s.launchLinearQ8_0Wide_128x256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ8_0Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+			s.launchLinearQ8_0Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 37760:
 			s.launchLinearQ8_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 147328:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 163712:
 			s.launchLinearQ8_0_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ8_0_16Streamed(q, a)
@@ -488,11 +645,17 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+			s.launchLinearQ4_0Wide_128x256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ4_0Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+			s.launchLinearQ4_0Wide_64x128(q, a)
+		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearQ4_0_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearQ4_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 144256:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
 			s.launchLinearQ4_0_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_0_16Streamed(q, a)
@@ -503,9 +666,15 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ4_1:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+			s.launchLinearQ4_1Wide_128x256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ4_1Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+			s.launchLinearQ4_1Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLinearQ4_1_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 138112:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 154496:
 			s.launchLinearQ4_1_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_1_16Streamed(q, a)
@@ -516,9 +685,15 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeF8:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+			s.launchLinearF8Wide_128x256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearF8Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+			s.launchLinearF8Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLinearF8_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
 			s.launchLinearF8_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8_16Streamed(q, a)
@@ -529,9 +704,15 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+			s.launchLinearF8blockWide_128x256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearF8blockWide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+			s.launchLinearF8blockWide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLinearF8block_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
 			s.launchLinearF8block_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8block_16Streamed(q, a)
@@ -542,11 +723,17 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+			s.launchLinearNvfp4Wide_128x256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearNvfp4Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+			s.launchLinearNvfp4Wide_64x128(q, a)
+		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearNvfp4_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearNvfp4_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 144256:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
 			s.launchLinearNvfp4_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearNvfp4_16Streamed(q, a)
@@ -560,20 +747,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// Logits: kernels/h200/base/bf16/kernels.toml:92, 104, 116, 128;
-// kernels/h200/base/q8_0/kernels.toml:91, 103, 115, 127;
-// kernels/h200/base/q4_0/kernels.toml:103, 115, 127, 139, 151;
-// kernels/h200/base/q4_1/kernels.toml:91, 103, 115, 127;
-// kernels/h200/base/f8/kernels.toml:91, 103, 115, 127;
-// kernels/h200/base/f8block/kernels.toml:91, 103, 115, 127;
-// kernels/h200/base/nvfp4/kernels.toml:103, 115, 127, 139, 151.
+// Logits: kernels/h200/base/bf16/kernels.toml:169, 181, 193, 205;
+// kernels/h200/base/q8_0/kernels.toml:130, 142, 154, 166;
+// kernels/h200/base/q4_0/kernels.toml:142, 154, 166, 178, 190;
+// kernels/h200/base/q4_1/kernels.toml:130, 142, 154, 166;
+// kernels/h200/base/f8/kernels.toml:130, 142, 154, 166;
+// kernels/h200/base/f8block/kernels.toml:130, 142, 154, 166;
+// kernels/h200/base/nvfp4/kernels.toml:142, 154, 166, 178, 190.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLogitsBf16_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 158592:
 			s.launchLogitsBf16_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsBf16_32(q, a)
@@ -584,7 +771,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 37760:
 			s.launchLogitsQ8_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 147328:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 163712:
 			s.launchLogitsQ8_0_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsQ8_0_32(q, a)
@@ -593,11 +780,11 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLogitsQ4_0_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLogitsQ4_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 144256:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
 			s.launchLogitsQ4_0_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsQ4_0_32(q, a)
@@ -608,7 +795,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLogitsQ4_1_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 138112:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 154496:
 			s.launchLogitsQ4_1_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsQ4_1_32(q, a)
@@ -619,7 +806,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLogitsF8_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
 			s.launchLogitsF8_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8_32(q, a)
@@ -630,7 +817,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLogitsF8block_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
 			s.launchLogitsF8block_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8block_32(q, a)
@@ -639,11 +826,11 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLogitsNvfp4_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLogitsNvfp4_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 144256:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
 			s.launchLogitsNvfp4_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsNvfp4_32(q, a)
@@ -887,98 +1074,105 @@ func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownBf16Few: kernels/h200/base/bf16/kernels.toml:186, order few.
-func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[9], op.Grid{X: 264, Y: 1, Z: 1})
+// launchExpertDownBf16Wide_128: kernels/h200/base/bf16/kernels.toml:287, order wide.
+func (s *Set) launchExpertDownBf16Wide_128(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[9], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[10], g)
+	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/kernels.toml:198, order few.
-func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[10], op.Grid{X: 132, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchExpertDownBf16Wide_64: kernels/h200/base/bf16/kernels.toml:305, order wide.
+func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[11], g)
 	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[12], g)
+	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/kernels.toml:216, order few.
+// launchExpertDownBf16Few: kernels/h200/base/bf16/kernels.toml:323, order few.
+func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
+	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[13], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertDownBf16_8: kernels/h200/base/bf16/kernels.toml:335, order few.
+func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[14], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[15], g)
+	}
+}
+
+// launchExpertDownBf16: kernels/h200/base/bf16/kernels.toml:353, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[12], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[16], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[13], g)
+		q.Launch(s.kernels[17], g)
 	}
 }
 
-// launchExpertDownQ8_0Few: kernels/h200/base/q8_0/kernels.toml:185, order few.
-func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[14], op.Grid{X: 264, Y: 1, Z: 1})
-}
-
-// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/kernels.toml:197, order few.
-func (s *Set) launchExpertDownQ8_0_8(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[15], op.Grid{X: 264, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[16], g)
-	}
-}
-
-// launchExpertDownQ8_0: kernels/h200/base/q8_0/kernels.toml:215, order few.
-func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[17], op.Grid{X: 132, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchExpertDownQ8_0Wide_128: kernels/h200/base/q8_0/kernels.toml:260, order wide.
+func (s *Set) launchExpertDownQ8_0Wide_128(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[18], g)
 	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[19], g)
+	}
 }
 
-// launchExpertDownQ4_0Few: kernels/h200/base/q4_0/kernels.toml:209, order few.
-func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[19], op.Grid{X: 264, Y: 1, Z: 1})
-}
-
-// launchExpertDownQ4_0_8: kernels/h200/base/q4_0/kernels.toml:221, order few.
-func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[20], op.Grid{X: 132, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchExpertDownQ8_0Wide_64: kernels/h200/base/q8_0/kernels.toml:278, order wide.
+func (s *Set) launchExpertDownQ8_0Wide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[20], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[21], g)
 	}
 }
 
-// launchExpertDownQ4_0: kernels/h200/base/q4_0/kernels.toml:239, order few.
-func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
+// launchExpertDownQ8_0Few: kernels/h200/base/q8_0/kernels.toml:296, order few.
+func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
+	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[22], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/kernels.toml:308, order few.
+func (s *Set) launchExpertDownQ8_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[22], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[23], op.Grid{X: 264, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[23], g)
+		q.Launch(s.kernels[24], g)
 	}
 }
 
-// launchExpertDownQ4_1Few: kernels/h200/base/q4_1/kernels.toml:185, order few.
-func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[24], op.Grid{X: 264, Y: 1, Z: 1})
-}
-
-// launchExpertDownQ4_1_8: kernels/h200/base/q4_1/kernels.toml:197, order few.
-func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
+// launchExpertDownQ8_0: kernels/h200/base/q8_0/kernels.toml:326, order few.
+func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 	q.Launch(s.kernels[25], op.Grid{X: 132, Y: 1, Z: 1})
@@ -988,36 +1182,40 @@ func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1: kernels/h200/base/q4_1/kernels.toml:215, order few.
-func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[27], op.Grid{X: 132, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchExpertDownQ4_0Wide_128: kernels/h200/base/q4_0/kernels.toml:284, order wide.
+func (s *Set) launchExpertDownQ4_0Wide_128(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[27], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[28], g)
 	}
 }
 
-// launchExpertDownF8Few: kernels/h200/base/f8/kernels.toml:185, order few.
-func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[29], op.Grid{X: 264, Y: 1, Z: 1})
-}
-
-// launchExpertDownF8_8: kernels/h200/base/f8/kernels.toml:197, order few.
-func (s *Set) launchExpertDownF8_8(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[30], op.Grid{X: 264, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchExpertDownQ4_0Wide_64: kernels/h200/base/q4_0/kernels.toml:302, order wide.
+func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[31], g)
+		q.Launch(s.kernels[29], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[30], g)
 	}
 }
 
-// launchExpertDownF8: kernels/h200/base/f8/kernels.toml:215, order few.
-func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
+// launchExpertDownQ4_0Few: kernels/h200/base/q4_0/kernels.toml:320, order few.
+func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
+	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[31], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertDownQ4_0_8: kernels/h200/base/q4_0/kernels.toml:332, order few.
+func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 	q.Launch(s.kernels[32], op.Grid{X: 132, Y: 1, Z: 1})
@@ -1027,771 +1225,1444 @@ func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockFew: kernels/h200/base/f8block/kernels.toml:185, order few.
-func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[34], op.Grid{X: 264, Y: 1, Z: 1})
-}
-
-// launchExpertDownF8block_8: kernels/h200/base/f8block/kernels.toml:197, order few.
-func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
+// launchExpertDownQ4_0: kernels/h200/base/q4_0/kernels.toml:350, order few.
+func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[35], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[34], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[35], g)
+	}
+}
+
+// launchExpertDownQ4_1Wide_128: kernels/h200/base/q4_1/kernels.toml:248, order wide.
+func (s *Set) launchExpertDownQ4_1Wide_128(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[36], g)
 	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[37], g)
+	}
 }
 
-// launchExpertDownF8block: kernels/h200/base/f8block/kernels.toml:215, order few.
-func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[37], op.Grid{X: 132, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchExpertDownQ4_1Wide_64: kernels/h200/base/q4_1/kernels.toml:266, order wide.
+func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[38], g)
 	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[39], g)
+	}
 }
 
-// launchExpertDownNvfp4Few: kernels/h200/base/nvfp4/kernels.toml:209, order few.
+// launchExpertDownQ4_1Few: kernels/h200/base/q4_1/kernels.toml:284, order few.
+func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
+	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[40], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertDownQ4_1_8: kernels/h200/base/q4_1/kernels.toml:296, order few.
+func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[41], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[42], g)
+	}
+}
+
+// launchExpertDownQ4_1: kernels/h200/base/q4_1/kernels.toml:314, order few.
+func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[43], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[44], g)
+	}
+}
+
+// launchExpertDownF8Wide_128: kernels/h200/base/f8/kernels.toml:260, order wide.
+func (s *Set) launchExpertDownF8Wide_128(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[45], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[46], g)
+	}
+}
+
+// launchExpertDownF8Wide_64: kernels/h200/base/f8/kernels.toml:278, order wide.
+func (s *Set) launchExpertDownF8Wide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[47], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[48], g)
+	}
+}
+
+// launchExpertDownF8Few: kernels/h200/base/f8/kernels.toml:296, order few.
+func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
+	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[49], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertDownF8_8: kernels/h200/base/f8/kernels.toml:308, order few.
+func (s *Set) launchExpertDownF8_8(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[50], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[51], g)
+	}
+}
+
+// launchExpertDownF8: kernels/h200/base/f8/kernels.toml:326, order few.
+func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[52], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[53], g)
+	}
+}
+
+// launchExpertDownF8blockWide_128: kernels/h200/base/f8block/kernels.toml:260, order wide.
+func (s *Set) launchExpertDownF8blockWide_128(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[54], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[55], g)
+	}
+}
+
+// launchExpertDownF8blockWide_64: kernels/h200/base/f8block/kernels.toml:278, order wide.
+func (s *Set) launchExpertDownF8blockWide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[56], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[57], g)
+	}
+}
+
+// launchExpertDownF8blockFew: kernels/h200/base/f8block/kernels.toml:296, order few.
+func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
+	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[58], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertDownF8block_8: kernels/h200/base/f8block/kernels.toml:308, order few.
+func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[59], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[60], g)
+	}
+}
+
+// launchExpertDownF8block: kernels/h200/base/f8block/kernels.toml:326, order few.
+func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[61], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[62], g)
+	}
+}
+
+// launchExpertDownNvfp4Wide_128: kernels/h200/base/nvfp4/kernels.toml:284, order wide.
+func (s *Set) launchExpertDownNvfp4Wide_128(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[63], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[64], g)
+	}
+}
+
+// launchExpertDownNvfp4Wide_64: kernels/h200/base/nvfp4/kernels.toml:302, order wide.
+func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 2)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[65], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[66], g)
+	}
+}
+
+// launchExpertDownNvfp4Few: kernels/h200/base/nvfp4/kernels.toml:320, order few.
 func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[39], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[67], op.Grid{X: 264, Y: 1, Z: 1})
 }
 
-// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:221, order few.
+// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:332, order few.
 func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[40], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[68], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[41], g)
+		q.Launch(s.kernels[69], g)
 	}
 }
 
-// launchExpertDownNvfp4: kernels/h200/base/nvfp4/kernels.toml:239, order few.
+// launchExpertDownNvfp4: kernels/h200/base/nvfp4/kernels.toml:350, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[42], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[70], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[43], g)
+		q.Launch(s.kernels[71], g)
 	}
 }
 
-// launchExpertUpBf16Here: kernels/h200/base/bf16/kernels.toml:139, order few.
+// launchExpertUpBf16Wide_128: kernels/h200/base/bf16/kernels.toml:216, order wide.
+func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[72], g)
+	}
+}
+
+// launchExpertUpBf16Wide_64: kernels/h200/base/bf16/kernels.toml:228, order wide.
+func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[73], g)
+	}
+}
+
+// launchExpertUpBf16Here: kernels/h200/base/bf16/kernels.toml:240, order few.
 func (s *Set) launchExpertUpBf16Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[44], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[74], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_8: kernels/h200/base/bf16/kernels.toml:151, order few.
+// launchExpertUpBf16_8: kernels/h200/base/bf16/kernels.toml:252, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[45], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[75], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_32: kernels/h200/base/bf16/kernels.toml:163, order few.
+// launchExpertUpBf16_32: kernels/h200/base/bf16/kernels.toml:264, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[46], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[76], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Odd: kernels/h200/base/bf16/kernels.toml:175, order few.
+// launchExpertUpBf16Odd: kernels/h200/base/bf16/kernels.toml:276, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[47], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[77], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Here: kernels/h200/base/q8_0/kernels.toml:138, order few.
+// launchExpertUpQ8_0Wide_128: kernels/h200/base/q8_0/kernels.toml:177, order wide.
+func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[78], g)
+	}
+}
+
+// launchExpertUpQ8_0Wide_64: kernels/h200/base/q8_0/kernels.toml:189, order wide.
+func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[79], g)
+	}
+}
+
+// launchExpertUpQ8_0Near: kernels/h200/base/q8_0/kernels.toml:201, order few.
+func (s *Set) launchExpertUpQ8_0Near(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[80], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertUpQ8_0Here: kernels/h200/base/q8_0/kernels.toml:213, order few.
 func (s *Set) launchExpertUpQ8_0Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[48], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[81], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0_8: kernels/h200/base/q8_0/kernels.toml:150, order few.
+// launchExpertUpQ8_0_8: kernels/h200/base/q8_0/kernels.toml:225, order few.
 func (s *Set) launchExpertUpQ8_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[49], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[82], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0_32: kernels/h200/base/q8_0/kernels.toml:162, order few.
+// launchExpertUpQ8_0_32: kernels/h200/base/q8_0/kernels.toml:237, order few.
 func (s *Set) launchExpertUpQ8_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[50], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[83], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/kernels.toml:174, order few.
+// launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/kernels.toml:249, order few.
 func (s *Set) launchExpertUpQ8_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[51], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[84], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Here: kernels/h200/base/q4_0/kernels.toml:162, order few.
+// launchExpertUpQ4_0Wide_128: kernels/h200/base/q4_0/kernels.toml:201, order wide.
+func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[85], g)
+	}
+}
+
+// launchExpertUpQ4_0Wide_64: kernels/h200/base/q4_0/kernels.toml:213, order wide.
+func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[86], g)
+	}
+}
+
+// launchExpertUpQ4_0Near: kernels/h200/base/q4_0/kernels.toml:225, order few.
+func (s *Set) launchExpertUpQ4_0Near(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[87], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertUpQ4_0Here: kernels/h200/base/q4_0/kernels.toml:237, order few.
 func (s *Set) launchExpertUpQ4_0Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[52], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[88], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_8: kernels/h200/base/q4_0/kernels.toml:174, order few.
+// launchExpertUpQ4_0_8: kernels/h200/base/q4_0/kernels.toml:249, order few.
 func (s *Set) launchExpertUpQ4_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[53], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[89], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_32: kernels/h200/base/q4_0/kernels.toml:186, order few.
+// launchExpertUpQ4_0_32: kernels/h200/base/q4_0/kernels.toml:261, order few.
 func (s *Set) launchExpertUpQ4_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[54], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[90], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Odd: kernels/h200/base/q4_0/kernels.toml:198, order few.
+// launchExpertUpQ4_0Odd: kernels/h200/base/q4_0/kernels.toml:273, order few.
 func (s *Set) launchExpertUpQ4_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[55], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[91], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Here: kernels/h200/base/q4_1/kernels.toml:138, order few.
+// launchExpertUpQ4_1Wide_128: kernels/h200/base/q4_1/kernels.toml:177, order wide.
+func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[92], g)
+	}
+}
+
+// launchExpertUpQ4_1Wide_64: kernels/h200/base/q4_1/kernels.toml:189, order wide.
+func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[93], g)
+	}
+}
+
+// launchExpertUpQ4_1Here: kernels/h200/base/q4_1/kernels.toml:201, order few.
 func (s *Set) launchExpertUpQ4_1Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[56], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[94], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_8: kernels/h200/base/q4_1/kernels.toml:150, order few.
+// launchExpertUpQ4_1_8: kernels/h200/base/q4_1/kernels.toml:213, order few.
 func (s *Set) launchExpertUpQ4_1_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[57], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[95], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_32: kernels/h200/base/q4_1/kernels.toml:162, order few.
+// launchExpertUpQ4_1_32: kernels/h200/base/q4_1/kernels.toml:225, order few.
 func (s *Set) launchExpertUpQ4_1_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[58], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[96], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Odd: kernels/h200/base/q4_1/kernels.toml:174, order few.
+// launchExpertUpQ4_1Odd: kernels/h200/base/q4_1/kernels.toml:237, order few.
 func (s *Set) launchExpertUpQ4_1Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[59], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[97], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Here: kernels/h200/base/f8/kernels.toml:138, order few.
+// launchExpertUpF8Wide_128: kernels/h200/base/f8/kernels.toml:177, order wide.
+func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[98], g)
+	}
+}
+
+// launchExpertUpF8Wide_64: kernels/h200/base/f8/kernels.toml:189, order wide.
+func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[99], g)
+	}
+}
+
+// launchExpertUpF8Near: kernels/h200/base/f8/kernels.toml:201, order few.
+func (s *Set) launchExpertUpF8Near(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[100], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertUpF8Here: kernels/h200/base/f8/kernels.toml:213, order few.
 func (s *Set) launchExpertUpF8Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[60], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[101], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8_8: kernels/h200/base/f8/kernels.toml:150, order few.
+// launchExpertUpF8_8: kernels/h200/base/f8/kernels.toml:225, order few.
 func (s *Set) launchExpertUpF8_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[61], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[102], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8_32: kernels/h200/base/f8/kernels.toml:162, order few.
+// launchExpertUpF8_32: kernels/h200/base/f8/kernels.toml:237, order few.
 func (s *Set) launchExpertUpF8_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[62], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Odd: kernels/h200/base/f8/kernels.toml:174, order few.
+// launchExpertUpF8Odd: kernels/h200/base/f8/kernels.toml:249, order few.
 func (s *Set) launchExpertUpF8Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[63], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[104], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockHere: kernels/h200/base/f8block/kernels.toml:138, order few.
+// launchExpertUpF8blockWide_128: kernels/h200/base/f8block/kernels.toml:177, order wide.
+func (s *Set) launchExpertUpF8blockWide_128(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[105], g)
+	}
+}
+
+// launchExpertUpF8blockWide_64: kernels/h200/base/f8block/kernels.toml:189, order wide.
+func (s *Set) launchExpertUpF8blockWide_64(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[106], g)
+	}
+}
+
+// launchExpertUpF8blockNear: kernels/h200/base/f8block/kernels.toml:201, order few.
+func (s *Set) launchExpertUpF8blockNear(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[107], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertUpF8blockHere: kernels/h200/base/f8block/kernels.toml:213, order few.
 func (s *Set) launchExpertUpF8blockHere(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[64], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[108], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_8: kernels/h200/base/f8block/kernels.toml:150, order few.
+// launchExpertUpF8block_8: kernels/h200/base/f8block/kernels.toml:225, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[65], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[109], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_32: kernels/h200/base/f8block/kernels.toml:162, order few.
+// launchExpertUpF8block_32: kernels/h200/base/f8block/kernels.toml:237, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[66], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[110], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockOdd: kernels/h200/base/f8block/kernels.toml:174, order few.
+// launchExpertUpF8blockOdd: kernels/h200/base/f8block/kernels.toml:249, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[67], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[111], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Here: kernels/h200/base/nvfp4/kernels.toml:162, order few.
+// launchExpertUpNvfp4Wide_128: kernels/h200/base/nvfp4/kernels.toml:201, order wide.
+func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[112], g)
+	}
+}
+
+// launchExpertUpNvfp4Wide_64: kernels/h200/base/nvfp4/kernels.toml:213, order wide.
+func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[113], g)
+	}
+}
+
+// launchExpertUpNvfp4Near: kernels/h200/base/nvfp4/kernels.toml:225, order few.
+func (s *Set) launchExpertUpNvfp4Near(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[114], op.Grid{X: 264, Y: 1, Z: 1})
+}
+
+// launchExpertUpNvfp4Here: kernels/h200/base/nvfp4/kernels.toml:237, order few.
 func (s *Set) launchExpertUpNvfp4Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[68], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[115], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:174, order few.
+// launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:249, order few.
 func (s *Set) launchExpertUpNvfp4_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[69], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[116], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:186, order few.
+// launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:261, order few.
 func (s *Set) launchExpertUpNvfp4_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[70], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[117], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/kernels.toml:198, order few.
+// launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/kernels.toml:273, order few.
 func (s *Set) launchExpertUpNvfp4Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[71], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[118], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchFill: kernels/lib/cuda/base.toml:466.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[72], g)
-	}
-}
-
-// launchLinearBf16_8: kernels/h200/base/bf16/kernels.toml:33, order few.
-func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[73], g)
-	}
-}
-
-// launchLinearBf16_16: kernels/h200/base/bf16/kernels.toml:45, order few.
-func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[74], g)
-	}
-}
-
-// launchLinearBf16_16Streamed: kernels/h200/base/bf16/kernels.toml:57, order few.
-func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[75], g)
-	}
-}
-
-// launchLinearBf16_32: kernels/h200/base/bf16/kernels.toml:69, order few.
-func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[76], g)
-	}
-}
-
-// launchLinearBf16: kernels/h200/base/bf16/kernels.toml:81, order few.
-func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[77], g)
-	}
-}
-
-// launchLinearQ8_0_8: kernels/h200/base/q8_0/kernels.toml:32, order few.
-func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[78], g)
-	}
-}
-
-// launchLinearQ8_0_16: kernels/h200/base/q8_0/kernels.toml:44, order few.
-func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[79], g)
-	}
-}
-
-// launchLinearQ8_0_16Streamed: kernels/h200/base/q8_0/kernels.toml:56, order few.
-func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[80], g)
-	}
-}
-
-// launchLinearQ8_0_32: kernels/h200/base/q8_0/kernels.toml:68, order few.
-func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[81], g)
-	}
-}
-
-// launchLinearQ8_0: kernels/h200/base/q8_0/kernels.toml:80, order few.
-func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[82], g)
-	}
-}
-
-// launchLinearQ4_0_8Large: kernels/h200/base/q4_0/kernels.toml:32, order few.
-func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[83], g)
-	}
-}
-
-// launchLinearQ4_0_8: kernels/h200/base/q4_0/kernels.toml:44, order few.
-func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[84], g)
-	}
-}
-
-// launchLinearQ4_0_16: kernels/h200/base/q4_0/kernels.toml:56, order few.
-func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[85], g)
-	}
-}
-
-// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/kernels.toml:68, order few.
-func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[86], g)
-	}
-}
-
-// launchLinearQ4_0_32: kernels/h200/base/q4_0/kernels.toml:80, order few.
-func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[87], g)
-	}
-}
-
-// launchLinearQ4_0: kernels/h200/base/q4_0/kernels.toml:92, order few.
-func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[88], g)
-	}
-}
-
-// launchLinearQ4_1_8: kernels/h200/base/q4_1/kernels.toml:32, order few.
-func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[89], g)
-	}
-}
-
-// launchLinearQ4_1_16: kernels/h200/base/q4_1/kernels.toml:44, order few.
-func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[90], g)
-	}
-}
-
-// launchLinearQ4_1_16Streamed: kernels/h200/base/q4_1/kernels.toml:56, order few.
-func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[91], g)
-	}
-}
-
-// launchLinearQ4_1_32: kernels/h200/base/q4_1/kernels.toml:68, order few.
-func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[92], g)
-	}
-}
-
-// launchLinearQ4_1: kernels/h200/base/q4_1/kernels.toml:80, order few.
-func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[93], g)
-	}
-}
-
-// launchLinearF8_8: kernels/h200/base/f8/kernels.toml:32, order few.
-func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[94], g)
-	}
-}
-
-// launchLinearF8_16: kernels/h200/base/f8/kernels.toml:44, order few.
-func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[95], g)
-	}
-}
-
-// launchLinearF8_16Streamed: kernels/h200/base/f8/kernels.toml:56, order few.
-func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[96], g)
-	}
-}
-
-// launchLinearF8_32: kernels/h200/base/f8/kernels.toml:68, order few.
-func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[97], g)
-	}
-}
-
-// launchLinearF8: kernels/h200/base/f8/kernels.toml:80, order few.
-func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[98], g)
-	}
-}
-
-// launchLinearF8block_8: kernels/h200/base/f8block/kernels.toml:32, order few.
-func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[99], g)
-	}
-}
-
-// launchLinearF8block_16: kernels/h200/base/f8block/kernels.toml:44, order few.
-func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[100], g)
-	}
-}
-
-// launchLinearF8block_16Streamed: kernels/h200/base/f8block/kernels.toml:56, order few.
-func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[101], g)
-	}
-}
-
-// launchLinearF8block_32: kernels/h200/base/f8block/kernels.toml:68, order few.
-func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[102], g)
-	}
-}
-
-// launchLinearF8block: kernels/h200/base/f8block/kernels.toml:80, order few.
-func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[103], g)
-	}
-}
-
-// launchLinearNvfp4_8Large: kernels/h200/base/nvfp4/kernels.toml:32, order few.
-func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[104], g)
-	}
-}
-
-// launchLinearNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:44, order few.
-func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[105], g)
-	}
-}
-
-// launchLinearNvfp4_16: kernels/h200/base/nvfp4/kernels.toml:56, order few.
-func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[106], g)
-	}
-}
-
-// launchLinearNvfp4_16Streamed: kernels/h200/base/nvfp4/kernels.toml:68, order few.
-func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[107], g)
-	}
-}
-
-// launchLinearNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:80, order few.
-func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[108], g)
-	}
-}
-
-// launchLinearNvfp4: kernels/h200/base/nvfp4/kernels.toml:92, order few.
-func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[109], g)
-	}
-}
-
-// launchLogitsBf16_8: kernels/h200/base/bf16/kernels.toml:92, order few.
-func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[110], g)
-	}
-}
-
-// launchLogitsBf16_16: kernels/h200/base/bf16/kernels.toml:104, order few.
-func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[111], g)
-	}
-}
-
-// launchLogitsBf16_32: kernels/h200/base/bf16/kernels.toml:116, order few.
-func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[112], g)
-	}
-}
-
-// launchLogitsBf16: kernels/h200/base/bf16/kernels.toml:128, order few.
-func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[113], g)
-	}
-}
-
-// launchLogitsQ8_0_8: kernels/h200/base/q8_0/kernels.toml:91, order few.
-func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[114], g)
-	}
-}
-
-// launchLogitsQ8_0_16: kernels/h200/base/q8_0/kernels.toml:103, order few.
-func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[115], g)
-	}
-}
-
-// launchLogitsQ8_0_32: kernels/h200/base/q8_0/kernels.toml:115, order few.
-func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[116], g)
-	}
-}
-
-// launchLogitsQ8_0: kernels/h200/base/q8_0/kernels.toml:127, order few.
-func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[117], g)
-	}
-}
-
-// launchLogitsQ4_0_8Large: kernels/h200/base/q4_0/kernels.toml:103, order few.
-func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[118], g)
-	}
-}
-
-// launchLogitsQ4_0_8: kernels/h200/base/q4_0/kernels.toml:115, order few.
-func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[119], g)
 	}
 }
 
-// launchLogitsQ4_0_16: kernels/h200/base/q4_0/kernels.toml:127, order few.
-func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Wide_128x256: kernels/h200/base/bf16/kernels.toml:33, order wide.
+func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[120], g)
 	}
 }
 
-// launchLogitsQ4_0_32: kernels/h200/base/q4_0/kernels.toml:139, order few.
-func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/kernels.toml:47, order wide.
+func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[121], g)
 	}
 }
 
-// launchLogitsQ4_0: kernels/h200/base/q4_0/kernels.toml:151, order few.
-func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/kernels.toml:60, order wide.
+func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[122], g)
 	}
 }
 
-// launchLogitsQ4_1_8: kernels/h200/base/q4_1/kernels.toml:91, order few.
-func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/kernels.toml:74, order wide.
+func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[123], g)
 	}
 }
 
-// launchLogitsQ4_1_16: kernels/h200/base/q4_1/kernels.toml:103, order few.
-func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/kernels.toml:86, order wide.
+func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[124], g)
 	}
 }
 
-// launchLogitsQ4_1_32: kernels/h200/base/q4_1/kernels.toml:115, order few.
-func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/kernels.toml:98, order wide.
+func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[125], g)
 	}
 }
 
-// launchLogitsQ4_1: kernels/h200/base/q4_1/kernels.toml:127, order few.
-func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16_8: kernels/h200/base/bf16/kernels.toml:110, order few.
+func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[126], g)
 	}
 }
 
-// launchLogitsF8_8: kernels/h200/base/f8/kernels.toml:91, order few.
-func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16_16: kernels/h200/base/bf16/kernels.toml:122, order few.
+func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[127], g)
 	}
 }
 
-// launchLogitsF8_16: kernels/h200/base/f8/kernels.toml:103, order few.
-func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
+// launchLinearBf16_16Streamed: kernels/h200/base/bf16/kernels.toml:134, order few.
+func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[128], g)
 	}
 }
 
-// launchLogitsF8_32: kernels/h200/base/f8/kernels.toml:115, order few.
-func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16_32: kernels/h200/base/bf16/kernels.toml:146, order few.
+func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[129], g)
 	}
 }
 
-// launchLogitsF8: kernels/h200/base/f8/kernels.toml:127, order few.
-func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
+// launchLinearBf16: kernels/h200/base/bf16/kernels.toml:158, order few.
+func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[130], g)
 	}
 }
 
-// launchLogitsF8block_8: kernels/h200/base/f8block/kernels.toml:91, order few.
-func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/kernels.toml:32, order wide.
+func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[131], g)
 	}
 }
 
-// launchLogitsF8block_16: kernels/h200/base/f8block/kernels.toml:103, order few.
-func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/kernels.toml:45, order wide.
+func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[132], g)
 	}
 }
 
-// launchLogitsF8block_32: kernels/h200/base/f8block/kernels.toml:115, order few.
-func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/kernels.toml:58, order wide.
+func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[133], g)
 	}
 }
 
-// launchLogitsF8block: kernels/h200/base/f8block/kernels.toml:127, order few.
-func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_8: kernels/h200/base/q8_0/kernels.toml:71, order few.
+func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[134], g)
 	}
 }
 
-// launchLogitsNvfp4_8Large: kernels/h200/base/nvfp4/kernels.toml:103, order few.
-func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_16: kernels/h200/base/q8_0/kernels.toml:83, order few.
+func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[135], g)
 	}
 }
 
-// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:115, order few.
-func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_16Streamed: kernels/h200/base/q8_0/kernels.toml:95, order few.
+func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[136], g)
 	}
 }
 
-// launchLogitsNvfp4_16: kernels/h200/base/nvfp4/kernels.toml:127, order few.
-func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_32: kernels/h200/base/q8_0/kernels.toml:107, order few.
+func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[137], g)
 	}
 }
 
-// launchLogitsNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:139, order few.
-func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0: kernels/h200/base/q8_0/kernels.toml:119, order few.
+func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[138], g)
 	}
 }
 
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/kernels.toml:151, order few.
+// launchLinearQ4_0Wide_128x256: kernels/h200/base/q4_0/kernels.toml:32, order wide.
+func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[139], g)
+	}
+}
+
+// launchLinearQ4_0Wide_128x128: kernels/h200/base/q4_0/kernels.toml:45, order wide.
+func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[140], g)
+	}
+}
+
+// launchLinearQ4_0Wide_64x128: kernels/h200/base/q4_0/kernels.toml:58, order wide.
+func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[141], g)
+	}
+}
+
+// launchLinearQ4_0_8Large: kernels/h200/base/q4_0/kernels.toml:71, order few.
+func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[142], g)
+	}
+}
+
+// launchLinearQ4_0_8: kernels/h200/base/q4_0/kernels.toml:83, order few.
+func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[143], g)
+	}
+}
+
+// launchLinearQ4_0_16: kernels/h200/base/q4_0/kernels.toml:95, order few.
+func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[144], g)
+	}
+}
+
+// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/kernels.toml:107, order few.
+func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[145], g)
+	}
+}
+
+// launchLinearQ4_0_32: kernels/h200/base/q4_0/kernels.toml:119, order few.
+func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[146], g)
+	}
+}
+
+// launchLinearQ4_0: kernels/h200/base/q4_0/kernels.toml:131, order few.
+func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[147], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128x256: kernels/h200/base/q4_1/kernels.toml:32, order wide.
+func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[148], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128x128: kernels/h200/base/q4_1/kernels.toml:45, order wide.
+func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[149], g)
+	}
+}
+
+// launchLinearQ4_1Wide_64x128: kernels/h200/base/q4_1/kernels.toml:58, order wide.
+func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[150], g)
+	}
+}
+
+// launchLinearQ4_1_8: kernels/h200/base/q4_1/kernels.toml:71, order few.
+func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[151], g)
+	}
+}
+
+// launchLinearQ4_1_16: kernels/h200/base/q4_1/kernels.toml:83, order few.
+func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[152], g)
+	}
+}
+
+// launchLinearQ4_1_16Streamed: kernels/h200/base/q4_1/kernels.toml:95, order few.
+func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[153], g)
+	}
+}
+
+// launchLinearQ4_1_32: kernels/h200/base/q4_1/kernels.toml:107, order few.
+func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[154], g)
+	}
+}
+
+// launchLinearQ4_1: kernels/h200/base/q4_1/kernels.toml:119, order few.
+func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[155], g)
+	}
+}
+
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/kernels.toml:32, order wide.
+func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[156], g)
+	}
+}
+
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/kernels.toml:45, order wide.
+func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[157], g)
+	}
+}
+
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/kernels.toml:58, order wide.
+func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[158], g)
+	}
+}
+
+// launchLinearF8_8: kernels/h200/base/f8/kernels.toml:71, order few.
+func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[159], g)
+	}
+}
+
+// launchLinearF8_16: kernels/h200/base/f8/kernels.toml:83, order few.
+func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[160], g)
+	}
+}
+
+// launchLinearF8_16Streamed: kernels/h200/base/f8/kernels.toml:95, order few.
+func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[161], g)
+	}
+}
+
+// launchLinearF8_32: kernels/h200/base/f8/kernels.toml:107, order few.
+func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[162], g)
+	}
+}
+
+// launchLinearF8: kernels/h200/base/f8/kernels.toml:119, order few.
+func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[163], g)
+	}
+}
+
+// launchLinearF8blockWide_128x256: kernels/h200/base/f8block/kernels.toml:32, order wide.
+func (s *Set) launchLinearF8blockWide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[164], g)
+	}
+}
+
+// launchLinearF8blockWide_128x128: kernels/h200/base/f8block/kernels.toml:45, order wide.
+func (s *Set) launchLinearF8blockWide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[165], g)
+	}
+}
+
+// launchLinearF8blockWide_64x128: kernels/h200/base/f8block/kernels.toml:58, order wide.
+func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[166], g)
+	}
+}
+
+// launchLinearF8block_8: kernels/h200/base/f8block/kernels.toml:71, order few.
+func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[167], g)
+	}
+}
+
+// launchLinearF8block_16: kernels/h200/base/f8block/kernels.toml:83, order few.
+func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[168], g)
+	}
+}
+
+// launchLinearF8block_16Streamed: kernels/h200/base/f8block/kernels.toml:95, order few.
+func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[169], g)
+	}
+}
+
+// launchLinearF8block_32: kernels/h200/base/f8block/kernels.toml:107, order few.
+func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[170], g)
+	}
+}
+
+// launchLinearF8block: kernels/h200/base/f8block/kernels.toml:119, order few.
+func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[171], g)
+	}
+}
+
+// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/kernels.toml:32, order wide.
+func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[172], g)
+	}
+}
+
+// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/kernels.toml:45, order wide.
+func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[173], g)
+	}
+}
+
+// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/kernels.toml:58, order wide.
+func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[174], g)
+	}
+}
+
+// launchLinearNvfp4_8Large: kernels/h200/base/nvfp4/kernels.toml:71, order few.
+func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[175], g)
+	}
+}
+
+// launchLinearNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:83, order few.
+func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[176], g)
+	}
+}
+
+// launchLinearNvfp4_16: kernels/h200/base/nvfp4/kernels.toml:95, order few.
+func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[177], g)
+	}
+}
+
+// launchLinearNvfp4_16Streamed: kernels/h200/base/nvfp4/kernels.toml:107, order few.
+func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[178], g)
+	}
+}
+
+// launchLinearNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:119, order few.
+func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[179], g)
+	}
+}
+
+// launchLinearNvfp4: kernels/h200/base/nvfp4/kernels.toml:131, order few.
+func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[180], g)
+	}
+}
+
+// launchLogitsBf16_8: kernels/h200/base/bf16/kernels.toml:169, order few.
+func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[181], g)
+	}
+}
+
+// launchLogitsBf16_16: kernels/h200/base/bf16/kernels.toml:181, order few.
+func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[182], g)
+	}
+}
+
+// launchLogitsBf16_32: kernels/h200/base/bf16/kernels.toml:193, order few.
+func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[183], g)
+	}
+}
+
+// launchLogitsBf16: kernels/h200/base/bf16/kernels.toml:205, order few.
+func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[184], g)
+	}
+}
+
+// launchLogitsQ8_0_8: kernels/h200/base/q8_0/kernels.toml:130, order few.
+func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[185], g)
+	}
+}
+
+// launchLogitsQ8_0_16: kernels/h200/base/q8_0/kernels.toml:142, order few.
+func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[186], g)
+	}
+}
+
+// launchLogitsQ8_0_32: kernels/h200/base/q8_0/kernels.toml:154, order few.
+func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[187], g)
+	}
+}
+
+// launchLogitsQ8_0: kernels/h200/base/q8_0/kernels.toml:166, order few.
+func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[188], g)
+	}
+}
+
+// launchLogitsQ4_0_8Large: kernels/h200/base/q4_0/kernels.toml:142, order few.
+func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[189], g)
+	}
+}
+
+// launchLogitsQ4_0_8: kernels/h200/base/q4_0/kernels.toml:154, order few.
+func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[190], g)
+	}
+}
+
+// launchLogitsQ4_0_16: kernels/h200/base/q4_0/kernels.toml:166, order few.
+func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[191], g)
+	}
+}
+
+// launchLogitsQ4_0_32: kernels/h200/base/q4_0/kernels.toml:178, order few.
+func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[192], g)
+	}
+}
+
+// launchLogitsQ4_0: kernels/h200/base/q4_0/kernels.toml:190, order few.
+func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[193], g)
+	}
+}
+
+// launchLogitsQ4_1_8: kernels/h200/base/q4_1/kernels.toml:130, order few.
+func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[194], g)
+	}
+}
+
+// launchLogitsQ4_1_16: kernels/h200/base/q4_1/kernels.toml:142, order few.
+func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[195], g)
+	}
+}
+
+// launchLogitsQ4_1_32: kernels/h200/base/q4_1/kernels.toml:154, order few.
+func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[196], g)
+	}
+}
+
+// launchLogitsQ4_1: kernels/h200/base/q4_1/kernels.toml:166, order few.
+func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[197], g)
+	}
+}
+
+// launchLogitsF8_8: kernels/h200/base/f8/kernels.toml:130, order few.
+func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[198], g)
+	}
+}
+
+// launchLogitsF8_16: kernels/h200/base/f8/kernels.toml:142, order few.
+func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[199], g)
+	}
+}
+
+// launchLogitsF8_32: kernels/h200/base/f8/kernels.toml:154, order few.
+func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[200], g)
+	}
+}
+
+// launchLogitsF8: kernels/h200/base/f8/kernels.toml:166, order few.
+func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[201], g)
+	}
+}
+
+// launchLogitsF8block_8: kernels/h200/base/f8block/kernels.toml:130, order few.
+func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[202], g)
+	}
+}
+
+// launchLogitsF8block_16: kernels/h200/base/f8block/kernels.toml:142, order few.
+func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[203], g)
+	}
+}
+
+// launchLogitsF8block_32: kernels/h200/base/f8block/kernels.toml:154, order few.
+func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[204], g)
+	}
+}
+
+// launchLogitsF8block: kernels/h200/base/f8block/kernels.toml:166, order few.
+func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[205], g)
+	}
+}
+
+// launchLogitsNvfp4_8Large: kernels/h200/base/nvfp4/kernels.toml:142, order few.
+func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[206], g)
+	}
+}
+
+// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:154, order few.
+func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[207], g)
+	}
+}
+
+// launchLogitsNvfp4_16: kernels/h200/base/nvfp4/kernels.toml:166, order few.
+func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[208], g)
+	}
+}
+
+// launchLogitsNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:178, order few.
+func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[209], g)
+	}
+}
+
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/kernels.toml:190, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[139], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -1799,7 +2670,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[140], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -1807,7 +2678,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[141], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -1815,7 +2686,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[142], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -1823,7 +2694,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[143], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -1831,7 +2702,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[144], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -1839,7 +2710,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[145], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -1847,7 +2718,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[146], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -1856,11 +2727,11 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[147], g)
+		q.Launch(s.kernels[218], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[148], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
@@ -1868,7 +2739,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[149], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -1877,15 +2748,15 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[221], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[151], g)
+		q.Launch(s.kernels[222], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -1894,11 +2765,11 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[224], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
@@ -1906,7 +2777,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -1915,15 +2786,15 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[227], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[228], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -1932,11 +2803,11 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[230], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -1945,11 +2816,11 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[232], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -1957,7 +2828,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -1966,15 +2837,15 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[235], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[236], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -1983,11 +2854,11 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[238], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -1996,11 +2867,11 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[240], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -2008,7 +2879,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -2017,15 +2888,15 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[243], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[244], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -2033,7 +2904,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -2041,7 +2912,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -2049,7 +2920,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -2057,7 +2928,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -2065,7 +2936,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -2073,7 +2944,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -2081,7 +2952,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -2089,7 +2960,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -2097,7 +2968,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -2105,7 +2976,7 @@ func (s *Set) launchRotaryCache_128Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -2113,7 +2984,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -2121,7 +2992,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -2129,14 +3000,14 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
 // launchRouteFew: kernels/lib/cuda/base.toml:377.
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[188], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[259], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteSome: kernels/lib/cuda/base.toml:386.
@@ -2144,11 +3015,11 @@ func (s *Set) launchRouteSome(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[260], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -2157,18 +3028,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[262], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
 // launchRouteFew_512: kernels/lib/cuda/base.toml:416.
 func (s *Set) launchRouteFew_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[193], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[264], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_512: kernels/lib/cuda/base.toml:425.
@@ -2176,11 +3047,11 @@ func (s *Set) launchRoute_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[265], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -2189,15 +3060,15 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[267], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[268], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
@@ -2205,7 +3076,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -2213,7 +3084,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -2221,7 +3092,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -2229,7 +3100,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -2237,7 +3108,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -2245,7 +3116,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -2253,7 +3124,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -2261,7 +3132,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 

@@ -20,7 +20,7 @@ struct few {
     static constexpr int kWarps = 8 * kTeams, kThreads = kWarps * 32 + 32, kGroup = kTeams * kStrips;  // strips
     static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
     static constexpr int kRowsAt = kGroup * kStrip, kStage = (kRowsAt + (kResident ? 0 : 8 * kTiles * kPitch) + 127) / 128 * 128;
-    static constexpr int kChunk = kStrips * kTiles < 2 ? 1 : 2, kChunks = kStrips * kTiles / kChunk;  // tiles whose sums are added at a time
+    static constexpr int kChunk = kStrips * kTiles <= 2 ? 1 : 2, kChunks = kStrips * kTiles / kChunk;  // tiles whose sums are added at a time
     static constexpr int kPart = kChunk * 128;                                                       // floats
     static constexpr int kPartsAt = kStages * kStage, kBarriersAt = kPartsAt + kTeams * 2 * 8 * kPart * 4;
     static constexpr int kShared = (kBarriersAt + (2 * kStages + 1 + 4 * kTeams) * 8 + 127) / 128 * 128;
