@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,6 +35,9 @@ type profileReport struct {
 
 // profile measures a decode step for each number of sequences.
 func (c *benchCommand) profile() error {
+	if c.RecordShapes != "" {
+		return errors.New("--profile and --record-shapes both look at every call: choose one")
+	}
 	profiler := optest.NewProfiler()
 	var watched []*bundle.Bundle
 	for _, b := range bundles() {

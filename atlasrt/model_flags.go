@@ -14,6 +14,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/hub"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
 
 // hardwareFlags choose kernels.
@@ -166,11 +167,22 @@ type loadFlags struct {
 	hardwareFlags
 	modelFlags
 	sizeFlags
+	RecordShapes string `help:"Keep the sizes of all calls in a file, for atlasc tune." type:"path" placeholder:"FILE.JSON"`
 }
 
 // prepare opens target and checkpoint and measures the model.
 func (f loadFlags) prepare(ctx context.Context) (*instance.Prepared, error) {
-	target, err := f.hardwareFlags.open(f.name())
+	of := bundles()
+	if f.RecordShapes != "" {
+		recorder, err := optest.NewRecorder(f.RecordShapes)
+		if err != nil {
+			return nil, err
+		}
+		for i := range of {
+			of[i] = recorder.Watch(of[i])
+		}
+	}
+	target, err := f.openOne(of, f.name())
 	if err != nil {
 		return nil, err
 	}

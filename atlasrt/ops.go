@@ -15,6 +15,7 @@ import (
 // opsCommand judges and times the kernels of this machine. `atlasc test` and `atlasc bench` run it.
 type opsCommand struct {
 	Test  opsTestCommand  `cmd:"" help:"Compare every kernel with the plain Go reference."`
+	Tune  opsTuneCommand  `cmd:"" help:"Measure kernels for given shapes against each other; atlasc tune runs it."`
 	Bench opsBenchCommand `cmd:"" help:"Time every kernel at sizes of real models."`
 }
 

@@ -16,12 +16,13 @@ type Timing struct{ Median, Min time.Duration }
 type BenchResult struct {
 	Op      string
 	Case    string
-	Cold    Timing // its buffers come from memory, as weights do when a model runs
-	Warm    Timing // the same buffers each time, as activations; only where steps are replayed
-	Bytes   int64  // that a call must read and write at least once
-	Flops   int64  // of its products; 0 where they do not matter
-	Ceiling int64  // bytes per second that the device can read, measured in the same run
-	Message string // why there is no time: no kernels for the scheme, or a failure
+	Args    map[string]int64 // sizes and switches, as Shape has them
+	Cold    Timing           // its buffers come from memory, as weights do when a model runs
+	Warm    Timing           // the same buffers each time, as activations; only where steps are replayed
+	Bytes   int64            // that a call must read and write at least once
+	Flops   int64            // of its products; 0 where they do not matter
+	Ceiling int64            // bytes per second that the device can read, measured in the same run
+	Message string           // why there is no time: no kernels for the scheme, or a failure
 }
 
 // Time is the cold median, or the warm one of a case too small to be measured cold.
@@ -97,7 +98,7 @@ func Bench(t Target, o Options) (BenchReport, error) {
 		if !o.wants(c.Op, c.Name) {
 			continue
 		}
-		result := BenchResult{Op: c.Op, Case: c.Name}
+		result := BenchResult{Op: c.Op, Case: c.Name, Args: ShapeOf(c.args.Interface()).Args}
 		if err := b.bench(c, &result); err != nil {
 			result.Message = err.Error()
 		}

@@ -1,0 +1,100 @@
+package optest
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// Shape is the sizes and switches of a call: the integer fields of its struct by the names that manifests use, "Rows" and
+// "W.Cols".
+type Shape struct {
+	Op    string
+	Args  map[string]int64
+	Count int64 `json:",omitempty"` // how often it was called
+}
+
+// ShapeOf is the shape of an op's struct.
+func ShapeOf(args any) Shape {
+	s := Shape{Op: reflect.TypeOf(args).Name(), Args: map[string]int64{}}
+	s.add("", reflect.ValueOf(args))
+	return s
+}
+
+// add adds the integer fields of a struct; those of addresses say nothing.
+func (s *Shape) add(prefix string, v reflect.Value) {
+	for i := range v.NumField() {
+		name, f := v.Type().Field(i).Name, v.Field(i)
+		switch {
+		case f.Kind() == reflect.Struct:
+			s.add(name+".", f)
+		case f.CanInt() && name != "_" && name != "Stride":
+			s.Args[prefix+name] = f.Int()
+		}
+	}
+}
+
+// Limits of a shape that comes from a file.
+const (
+	mostShapeSize  = 1 << 20
+	mostShapeBytes = 4 << 30
+	mostShapeRows  = 1 << 30 // elements of an activation
+)
+
+// number is a size of a shape; what the shape lacks is zero.
+func (s Shape) number(name string) int32 { return int32(s.Args[name]) }
+
+// shapedCase makes a case of a shape. Ops whose work depends on more than sizes are an error.
+func shapedCase(s Shape) (*Case, error) {
+	for name, n := range s.Args {
+		if n < 0 || n > mostShapeSize {
+			return nil, fmt.Errorf("%s: %s is %d (it must be between 0 and %d)", s.Op, name, n, mostShapeSize)
+		}
+	}
+	name := fmt.Sprintf("%d rows", s.Args["Rows"])
+	w := op.Weight{Scheme: op.Scheme(s.number("W.Scheme")), Rows: s.number("W.Rows"), Cols: s.number("W.Cols"), Count: max(s.number("W.Count"), 1)}
+	if slices.Contains([]string{"Linear", "Logits", "ExpertUp", "ExpertDown"}, s.Op) {
+		if w.Scheme.String() == "unknown" || w.Rows < 1 || w.Cols < 1 || int64(w.Cols)%w.Scheme.Block() != 0 {
+			return nil, fmt.Errorf("%s: no matrix of %d rows and %d columns in scheme %d", s.Op, w.Rows, w.Cols, w.Scheme)
+		}
+		if float64(w.Rows)*float64(w.Cols)*float64(w.Count) > math.MaxInt32*2 || int64(w.Count)*w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols)) > mostShapeBytes {
+			return nil, fmt.Errorf("%s: a matrix of %d×%d×%d is too large to be measured", s.Op, w.Count, w.Rows, w.Cols)
+		}
+		name = fmt.Sprintf("%s %s rows %d", w.Scheme, shape{int(w.Rows), int(w.Cols)}, s.Args["Rows"])
+	}
+	rows := s.number("Rows")
+	if rows < 1 {
+		return nil, fmt.Errorf("%s: no rows", s.Op)
+	}
+	for _, cols := range []string{"Cols", "W.Rows", "W.Cols", "OutPitch", "W.Count"} {
+		if max(int64(rows), s.Args["InRows"])*max(s.Args["TopK"], 1)*s.Args[cols] > mostShapeRows {
+			return nil, fmt.Errorf("%s: %d rows of %d are too large to be measured", s.Op, rows, s.Args[cols])
+		}
+	}
+	switch s.Op {
+	case "Linear":
+		return of(name, op.Linear{W: w, Rows: rows, OutPitch: max(s.number("OutPitch"), w.Rows)}).with(factored(w.Scheme)), nil
+	case "Logits":
+		c := of(name, op.Logits{W: w, Rows: rows, InRows: max(s.number("InRows"), rows)}).with(factored(w.Scheme))
+		set(c, "Index", counting(int(rows)))
+		return c, nil
+	case "ExpertUp", "ExpertDown":
+		top := s.number("TopK")
+		if top < 1 || top > w.Count || int64(rows)*int64(top) > mostShapeSize {
+			return nil, fmt.Errorf("%s: %d experts of %d for each of %d rows", s.Op, top, w.Count, rows)
+		}
+		ids := picks(int(rows), int(w.Count), int(top), 0)
+		if s.Op == "ExpertUp" {
+			return of(name, op.ExpertUp{W: w, Rows: rows, TopK: top}).group(ids).with(factored(w.Scheme)), nil
+		}
+		return of(name, op.ExpertDown{W: w, Rows: rows, TopK: top}).group(ids).with(factored(w.Scheme)), nil
+	case "RMSNorm":
+		return of(name, op.RMSNorm{Rows: rows, Cols: max(s.number("Cols"), 1), Eps: 1e-6}).with("Residual"), nil
+	case "SwiGLU":
+		return of(name, op.SwiGLU{Rows: rows, Cols: max(s.number("Cols"), 1)}), nil
+	}
+	return nil, fmt.Errorf("%s is not measured by its sizes alone", s.Op)
+}
