@@ -47,6 +47,7 @@ type commands struct {
 	Doctor  doctorCommand  `cmd:"" help:"Show which compilers are here and what they serve."`
 	Test    testCommand    `cmd:"" help:"Compare kernels with the reference on this machine (runs bin/atlasrt)."`
 	Bench   benchCommand   `cmd:"" help:"Measure kernels on this machine (runs bin/atlasrt)."`
+	Tune    tuneCommand    `cmd:"" help:"Measure which kernel serves a shape best, and write it into the manifests (runs bin/atlasrt)."`
 	Watch   watchCommand   `cmd:"" help:"Build whenever a source is saved."`
 }
 

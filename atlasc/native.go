@@ -11,13 +11,7 @@ import (
 
 // native is the one of the packages that asks most of a processor and gets it from this one.
 func native(packages []*emit.Package, cpuinfo string) ([]*emit.Package, error) {
-	var present []string
-	for line := range strings.Lines(cpuinfo) {
-		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "flags" || strings.TrimSpace(key) == "Features" {
-			present = strings.Fields(value)
-			break
-		}
-	}
+	present := processorFeatures(cpuinfo)
 	var best *emit.Package
 	for _, p := range packages {
 		h := p.Hardware
@@ -30,6 +24,16 @@ func native(packages []*emit.Package, cpuinfo string) ([]*emit.Package, error) {
 		return nil, usageError{errors.New("--native: no hardware here has what this processor offers (atlasc list shows what there is)")}
 	}
 	return []*emit.Package{best}, nil
+}
+
+// processorFeatures are those of the first processor in /proc/cpuinfo.
+func processorFeatures(cpuinfo string) []string {
+	for line := range strings.Lines(cpuinfo) {
+		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "flags" || strings.TrimSpace(key) == "Features" {
+			return strings.Fields(value)
+		}
+	}
+	return nil
 }
 
 // readCPUInfo is empty where there is no such file.

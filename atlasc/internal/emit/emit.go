@@ -261,5 +261,8 @@ func argumentBytes(e *plan.Entry, l *plan.Launch) int64 {
 	return bytes
 }
 
+// TilePadding is how many bytes lie between the arguments of an entry's launches and the descriptors of tiles.
+func TilePadding(e *plan.Entry) int64 { return padding(argumentBytes(e, &plan.Launch{})) }
+
 // padding takes bytes to where tensor maps may lie.
 func padding(bytes int64) int64 { return -bytes & (mapBytes/2 - 1) }

@@ -17,7 +17,8 @@ import (
 // Manifest is one file.
 type Manifest struct {
 	Path    string   // from the repository's root, with slashes
-	Include []string `toml:"include"` // files relative to this one; their entries come after
+	Before  []string `toml:"before"`  // files relative to this one; their entries come before its own
+	Include []string `toml:"include"` // the same; theirs come after
 	Scheme  string   `toml:"scheme"`  // that entries of operations with a weight serve
 	Layouts []Layout `toml:"layout"`
 	Kernels []Kernel `toml:"kernel"`

@@ -87,31 +87,37 @@ func (m *maker) visits(t Target) []visit {
 		m.diags.Add(t.Manifest.At("scheme"), "move the file or change the scheme", "scheme %q in folder %q", s, t.Quant)
 	}
 	var all []visit
+	seen := map[*manifest.Manifest]bool{}
 	var follow func(read *manifest.Manifest, scheme string, chain []string)
-	follow = func(read *manifest.Manifest, scheme string, chain []string) {
-		if read.Scheme != "" {
-			scheme = read.Scheme
-		}
-		if slices.ContainsFunc(all, func(v visit) bool { return v.manifest == read }) {
-			return
-		}
-		all = append(all, visit{read, scheme})
-		chain = append(chain, read.Path)
-		for _, include := range read.Include {
+	others := func(read *manifest.Manifest, key string, files []string, scheme string, chain []string) {
+		for _, include := range files {
 			name := path.Join(path.Dir(read.Path), include)
 			switch {
 			case slices.Contains(chain, name):
-				m.diags.Add(read.At("include"), "remove one include", "manifests include each other: %s", strings.Join(append(chain, name), " → "))
+				m.diags.Add(read.At(key), "remove one include", "manifests include each other: %s", strings.Join(append(chain, name), " → "))
 			case !strings.HasPrefix(name, Kernels+"/") || !fs.ValidPath(name):
-				m.diags.Add(read.At("include"), "include files under kernels/", "include %q leads out of kernels", include)
+				m.diags.Add(read.At(key), "include files under kernels/", "include %q leads out of kernels", include)
 			default:
 				if _, err := fs.Stat(m.tree, name); errors.Is(err, fs.ErrNotExist) {
-					m.diags.Add(read.At("include"), "paths are relative to the manifest", "include %q: there is no file %s", include, name)
+					m.diags.Add(read.At(key), "paths are relative to the manifest", "include %q: there is no file %s", include, name)
 				} else if included := m.read(name); included != nil {
 					follow(included, scheme, slices.Clone(chain))
 				}
 			}
 		}
+	}
+	follow = func(read *manifest.Manifest, scheme string, chain []string) {
+		if read.Scheme != "" {
+			scheme = read.Scheme
+		}
+		if seen[read] {
+			return
+		}
+		seen[read] = true
+		chain = append(chain, read.Path)
+		others(read, "before", read.Before, scheme, chain)
+		all = append(all, visit{read, scheme})
+		others(read, "include", read.Include, scheme, chain)
 	}
 	follow(t.Manifest, "", nil)
 	return all

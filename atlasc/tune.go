@@ -1,0 +1,391 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasc/internal/contract"
+	"github.com/atlas-inference/atlas/atlasc/internal/emit"
+	"github.com/atlas-inference/atlas/atlasc/internal/plan"
+	"github.com/atlas-inference/atlas/atlasc/internal/tune"
+	"github.com/atlas-inference/atlas/atlasc/internal/workload"
+)
+
+// tuneCommand measures which kernel serves a shape best, and writes that down.
+type tuneCommand struct {
+	Target string  `arg:"" help:"Hardware: the one of this machine."`
+	Op     string  `name:"op" short:"o" help:"Only this operation." placeholder:"NAME"`
+	Shapes string  `help:"Shapes that atlasrt serve or bench noted with --record-shapes." type:"existingfile" placeholder:"FILE"`
+	Config string  `help:"config.json of a model whose shapes to take instead." type:"existingfile" placeholder:"FILE"`
+	Quant  string  `help:"With --config: weight scheme of the matrices." default:"bf16" placeholder:"SCHEME"`
+	Rows   []int64 `help:"With --config: rows of a step." default:"1,2,4,8,16,32,64,512"`
+	Replay bool    `help:"Write the tables again from what was measured on this machine before, without measuring."`
+}
+
+// Help explains what is tuned; kong prints it.
+func (*tuneCommand) Help() string {
+	return `For every shape, kernels of the base set that share operation, weight scheme and order are launched in turns, whatever
+their conditions say. One that gives the same bits and is faster beyond noise gets the shape: an entry of
+kernels/HARDWARE/base/SCHEME/tuned.toml, which comes before all others. tuned.json beside it holds every time, with its share of
+what a plain read reaches. Both are committed. Tuning starts from the untuned set each time; it covers operations with a weight.`
+}
+
+// Validate checks what types do not tell; kong calls it.
+func (c *tuneCommand) Validate() error {
+	if given := c.Shapes != "" || c.Config != ""; given == c.Replay || c.Shapes != "" && c.Config != "" {
+		return errors.New("give one of --shapes, --config and --replay")
+	}
+	for _, n := range c.Rows {
+		if n < 1 || n > 1<<16 {
+			return fmt.Errorf("--rows: %d is not between 1 and %d", n, 1<<16)
+		}
+	}
+	return nil
+}
+
+// Files of a scheme's folder.
+const (
+	tunedTable  = "tuned.toml"
+	tunedRecord = "tuned.json"
+)
+
+func (c *tuneCommand) Run(env *environment) error {
+	p, err := loadTarget(env.root, c.Target)
+	if err != nil {
+		return err
+	}
+	h := p.plan.Hardware[0]
+	if c.Target != h.Name {
+		return usageError{errors.New("the base set is what is tuned: name a hardware alone")}
+	}
+	if c.Replay {
+		return replay(env, p, h)
+	}
+	shapes, err := c.shapes(p.plan.Contract)
+	if err != nil {
+		return err
+	}
+	tuner := &tuner{project: p, hardware: h, cpuinfo: readCPUInfo()}
+	var trials []tune.Trial
+	for _, s := range shapes {
+		if c.Op != "" && s.Op != c.Op {
+			continue
+		}
+		if t, ok := tuner.trial(s); ok {
+			trials = append(trials, t)
+		}
+	}
+	if len(trials) == 0 {
+		return errors.New("no shape has two kernels to choose from: operations with a weight do, where entries share an order")
+	}
+	report, err := tuner.measure(env, trials)
+	if err != nil {
+		return err
+	}
+	return tuner.keep(env, report)
+}
+
+// shapes are those that were recorded, or those of a model.
+func (c *tuneCommand) shapes(contracts *contract.Contract) ([]tune.Shape, error) {
+	if c.Shapes != "" {
+		text, err := os.ReadFile(c.Shapes)
+		if err != nil {
+			return nil, fmt.Errorf("read shapes: %w", err)
+		}
+		var list tune.Shapes
+		if err := json.Unmarshal(text, &list); err != nil {
+			return nil, fmt.Errorf("%s holds no shapes (atlasrt serve --record-shapes writes them): %w", c.Shapes, err)
+		}
+		return list.Shapes, nil
+	}
+	config, err := readConfig(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	var list []tune.Shape
+	for _, rows := range c.Rows {
+		for _, call := range config.Calls(c.Quant, workload.Step{Sequences: rows, RowsEach: 1, Context: 1024}) {
+			if call.Scheme == "" {
+				continue
+			}
+			k, err := scheme(contracts, call.Scheme)
+			if err != nil {
+				return nil, err
+			}
+			call.Args["W.Scheme"] = k.Value
+			list = append(list, tune.Shape{Op: call.Op, Args: call.Args, Count: call.Count})
+		}
+	}
+	return list, nil
+}
+
+// tuner finds the kernels that may serve shapes on one hardware.
+type tuner struct {
+	*project
+	hardware *plan.Hardware
+	cpuinfo  string
+	seen     []string // shapes that have a trial
+}
+
+// schemeOf is the name of a shape's weight scheme; empty where it has none.
+func (t *tuner) schemeOf(s tune.Shape) string {
+	for _, k := range t.plan.Contract.ConstantsOf("Scheme") {
+		if k.Value == s.Args["W.Scheme"] {
+			return plan.SchemeName(k)
+		}
+	}
+	return ""
+}
+
+// untuned are the entries that serve a shape's operation and scheme, but for those that tuning has written.
+func (t *tuner) untuned(op, scheme string) []*plan.Entry {
+	return slices.DeleteFunc(slices.Clone(t.hardware.Sets[0].Case(op, scheme)), func(e *plan.Entry) bool {
+		return strings.HasSuffix(e.File(), "/"+tunedTable)
+	})
+}
+
+// trial makes the trial of a shape, where more than one kernel may serve it and none of the shapes before was the same.
+func (t *tuner) trial(s tune.Shape) (tune.Trial, bool) {
+	out := tune.Trial{Shape: s}
+	key := fmt.Sprint(s.Op, s.Args)
+	scheme := t.schemeOf(s)
+	op := t.plan.Contract.Op(s.Op)
+	if op == nil || op.Weight() == nil || scheme == "" || s.Op == "Embedding" || s.Op == "Pack" || s.Op == "Unpack" || slices.Contains(t.seen, key) {
+		return out, false
+	}
+	t.seen = append(t.seen, key)
+	values := t.values(s)
+	var own *plan.Entry
+	entries := t.untuned(s.Op, scheme)
+	for _, e := range entries {
+		if holds(e, values) {
+			own = e
+			break
+		}
+	}
+	if own == nil {
+		return out, false
+	}
+	for _, e := range append([]*plan.Entry{own}, entries...) {
+		has := !slices.ContainsFunc(e.Needs, func(need string) bool { return values[need] == 0 })
+		if e == own && len(out.Candidates) > 0 || e != own && (own.Order == "" || e.Order != own.Order || !has) {
+			continue
+		}
+		if c, ok := candidate(e, values); ok {
+			out.Candidates = append(out.Candidates, c)
+		}
+	}
+	return out, len(out.Candidates) > 1 && out.Candidates[0].Kernel == own.Name
+}
+
+// values are what a shape's expressions may ask: fields, options that are off, and features of this machine.
+func (t *tuner) values(s tune.Shape) map[string]int64 {
+	values := map[string]int64{}
+	for name, n := range s.Args {
+		values[name] = n
+	}
+	for _, option := range t.hardware.Options {
+		values[option] = 0
+	}
+	present := processorFeatures(t.cpuinfo)
+	for name, f := range t.hardware.Features {
+		values[name] = 1
+		if slices.ContainsFunc(f.CPU, func(cpu string) bool { return !slices.Contains(present, cpu) }) {
+			values[name] = 0
+		}
+	}
+	return values
+}
+
+// holds tells whether an entry serves a call.
+func holds(e *plan.Entry, values map[string]int64) bool {
+	if slices.ContainsFunc(e.Needs, func(need string) bool { return values[need] == 0 }) {
+		return false
+	}
+	if e.When == nil {
+		return true
+	}
+	value, known := e.When.BoolAt(values)
+	return known && value
+}
+
+// candidate evaluates an entry's launches; false where a size is not known.
+func candidate(e *plan.Entry, values map[string]int64) (tune.Candidate, bool) {
+	out, sound := tune.Candidate{Kernel: e.Name, Scratch: -1}, true
+	if e.Scratch != nil {
+		out.Scratch, sound = e.Scratch.IntAt(values)
+	}
+	for i := range e.Launches {
+		l := &e.Launches[i]
+		launch := tune.Launch{Entry: l.Entry, Grid: [3]uint32{1, 1, 1}, Padding: emit.TilePadding(e)}
+		for j, g := range l.Grid {
+			n, known := g.IntAt(values)
+			sound = sound && known && n >= 0 && n < 1<<31
+			launch.Grid[j] = uint32(n)
+		}
+		for _, t := range l.Tiles {
+			tile := tune.Tile{Field: t.Field, Box: t.Box}
+			var known [3]bool
+			tile.Rows, known[0] = t.Rows.IntAt(values)
+			tile.Cols, known[1] = t.Cols.IntAt(values)
+			tile.Pitch, known[2] = t.Pitch.IntAt(values)
+			sound = sound && known == [3]bool{true, true, true}
+			launch.Tiles = append(launch.Tiles, tile)
+		}
+		out.Launches = append(out.Launches, launch)
+	}
+	return out, sound
+}
+
+// measure lets the runtime try.
+func (t *tuner) measure(env *environment, trials []tune.Trial) (*tune.Report, error) {
+	text, err := json.Marshal(trials)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp("", "atlasc-tune-*.json")
+	if err != nil {
+		return nil, fmt.Errorf("write trials: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("write trials: %w", err)
+	}
+	var out bytes.Buffer
+	flags := opsFlags{HW: t.hardware.Name}
+	if err := flags.runtime(env, &out, "tune", "--trials", f.Name()); err != nil {
+		return nil, err
+	}
+	report := &tune.Report{}
+	if err := json.Unmarshal(out.Bytes(), report); err != nil {
+		return nil, fmt.Errorf("read what the runtime measured: %w", err)
+	}
+	return report, nil
+}
+
+// keep writes tables and records, one pair for each scheme, in place of what was there for the shapes.
+func (t *tuner) keep(env *environment, report *tune.Report) error {
+	records := map[string]*tune.Record{}
+	table := table(env, "operation", "scheme", "matrix", "rows", "own", "µs", "kernel", "µs", "% of read")
+	for _, tried := range report.Tried {
+		scheme := t.schemeOf(tried.Shape)
+		chosen, ok := tune.Choose(tried)
+		if !ok {
+			fmt.Fprintf(env.stderr, "atlasc: %s %s not measured: %s\n", tried.Shape.Op, scheme, tried.Message)
+			continue
+		}
+		if records[scheme] == nil {
+			records[scheme] = &tune.Record{Machine: machine(t.cpuinfo)}
+		}
+		records[scheme].Shapes = append(records[scheme].Shapes, chosen)
+		best := chosen.Kernels[slices.IndexFunc(chosen.Kernels, func(k tune.Timed) bool { return k.Kernel == chosen.Kernel })]
+		table.row(chosen.Op, scheme, fmt.Sprintf("%d×%d", chosen.Args["W.Rows"], chosen.Args["W.Cols"]), fmt.Sprint(chosen.Args["Rows"]), chosen.Own,
+			fmt.Sprintf("%.1f", chosen.Kernels[0].Microseconds), chosen.Kernel, fmt.Sprintf("%.1f", best.Microseconds), fmt.Sprintf("%.0f", best.Percent))
+	}
+	if err := table.render(); err != nil {
+		return err
+	}
+	for _, target := range t.hardware.Targets {
+		if r := records[target.Quant]; r != nil && target.Model == plan.Base {
+			if err := t.write(env, target, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write writes a scheme's table and record, and sees that the manifest reads the table.
+func (t *tuner) write(env *environment, target plan.Target, r *tune.Record) error {
+	text, err := r.JSON()
+	if err != nil {
+		return err
+	}
+	toml, err := t.manifest(target, r)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(filepath.Join(t.root, filepath.FromSlash(target.Manifest.Path)))
+	if err := errors.Join(replace(filepath.Join(folder, tunedRecord), text), replace(filepath.Join(folder, tunedTable), []byte(toml))); err != nil {
+		return fmt.Errorf("write the tuned table: %w", err)
+	}
+	fmt.Fprintf(env.stdout, "wrote %s with %d entries\n", strings.TrimSuffix(target.Manifest.Path, "kernels.toml")+tunedTable, len(r.Entries()))
+	if slices.Contains(target.Manifest.Before, tunedTable) {
+		return nil
+	}
+	file := filepath.Join(t.root, filepath.FromSlash(target.Manifest.Path))
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the manifest: %w", err)
+	}
+	line := fmt.Sprintf("before = [%q]\n", tunedTable)
+	at := bytes.Index(old, []byte("scheme"))
+	if len(target.Manifest.Before) > 0 || at < 0 || at > 0 && old[at-1] != '\n' {
+		fmt.Fprintf(env.stdout, "add to %s: %s", target.Manifest.Path, line)
+		return nil
+	}
+	if err := replace(file, slices.Concat(old[:at], []byte(line), old[at:])); err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	fmt.Fprintf(env.stdout, "%s now reads it; run: atlasc build --hw %s\n", target.Manifest.Path, t.hardware.Name)
+	return nil
+}
+
+// manifest is a table as TOML.
+func (t *tuner) manifest(target plan.Target, r *tune.Record) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by atlasc tune from %s: shapes that another kernel serves faster.\n", tunedRecord)
+	for _, x := range r.Entries() {
+		entries := t.untuned(x.Op, target.Quant)
+		i := slices.IndexFunc(entries, func(e *plan.Entry) bool { return e.Name == x.Kernel })
+		if i < 0 {
+			return "", fmt.Errorf("kernel %s is gone since it was measured: tune again", x.Kernel)
+		}
+		when := x.When
+		for _, option := range t.hardware.Options {
+			if slices.ContainsFunc(entries, func(e *plan.Entry) bool { return slices.Contains(e.Conditions(), option) }) {
+				when += " && !" + option
+			}
+		}
+		fmt.Fprintf(&b, "\n# %s\n%s", x.Comment, entries[i].Instance(x.Name, when))
+	}
+	return b.String(), nil
+}
+
+// replay writes the tables of all records that this machine has made.
+func replay(env *environment, p *project, h *plan.Hardware) error {
+	t := &tuner{project: p, hardware: h, cpuinfo: readCPUInfo()}
+	found := false
+	for _, target := range h.Targets {
+		file := filepath.Join(p.root, filepath.FromSlash(strings.TrimSuffix(target.Manifest.Path, "kernels.toml")+tunedRecord))
+		text, err := os.ReadFile(file)
+		if target.Model != plan.Base || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read what tuning measured: %w", err)
+		}
+		r, err := tune.Read(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if now := machine(t.cpuinfo); r.Machine != now {
+			return fmt.Errorf("%s was measured on %q, and this machine is %q: tune again", file, r.Machine, now)
+		}
+		found = true
+		if err := t.write(env, target, r); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("hardware %s has no measurements to replay: tune it first", h.Name)
+	}
+	return nil
+}
