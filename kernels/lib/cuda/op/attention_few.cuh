@@ -268,17 +268,17 @@ __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
     const int group = a.Heads / a.KVHeads, l = atlas::lane();
     atlas::wait_for_previous();
     atlas::release_next();
-    int total = 0;
-    for (int base = 0; base < a.Seqs; base += 32) total += share_of<kDim, kColumns, kMost>(a, base + l).work(a);
-    total = warp_total(total);
+    share mine = share_of<kDim, kColumns, kMost>(a, l);
+    int own = mine.work(a), all = warp_total(own), later = 0;
+    for (int i = 32; i < a.Seqs; i += 32) later += share_of<kDim, kColumns, kMost>(a, i + l).work(a);
+    const int total = a.Seqs > 32 ? all + warp_total(later) : all;
     const int blocks = min(kBlocks, total), block = blockIdx.x;
     if (block >= blocks) return;
     const parts<kDim> left(a, scratch, kMost == 1 ? a.Seqs : a.Rows);
     const shares by(blocks, total);
     int at = by.begin(block), base = 0, before = 0;
     const int stop = by.begin(block + 1);
-    share mine = share_of<kDim, kColumns, kMost>(a, l);
-    int own = mine.work(a), lanes = lanes_before(own), all = warp_total(own);
+    int lanes = lanes_before(own);
     while (at < stop) {
         while (at >= before + all) {
             before += all, base += 32;

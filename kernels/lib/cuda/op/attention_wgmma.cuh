@@ -34,30 +34,55 @@ struct last_t {
     __device__ constexpr operator bool() const { return false; }
 };
 
-// Brings tiles from … to-1; tile number n of this block goes to stage n % kStages.
+// Brings tiles from … to-1; tile number n of this block goes to stage n % kStages. Sixteen rows that lie in one block of the
+// cache are copied from one address on; else, and where a tile is not full, every row has its own.
 template <int kDim, int kStages>
 __device__ void bring(const atlas_PagedAttention &a, const wide<kDim, kStages> &m, const tile &t, int from, int to, int end, int n) {
     using W = wide<kDim, kStages>;
-    constexpr int kRowsOfWarp = W::kKeys / 4, kRowsOfCopy = 32 / W::kChunks ? 32 / W::kChunks : 1;
-    const int l = lane(), w = warp();
-    const auto place = [&](int tile) { return l < kRowsOfWarp ? cache_row(a, t.seq, t.head, tile * W::kKeys + w * kRowsOfWarp + l, end) : -1; };
-    const auto copy = [&](const void *cache, uint32_t into, int rows) {
+    constexpr int kRowsOfWarp = W::kKeys / 4, kRowsOfCopy = 32 / W::kChunks, kGroups = kRowsOfWarp / 16;
+    const int l = lane(), c = l % W::kChunks, first = warp() * kRowsOfWarp, mine = l / W::kChunks;
+    const bool whole = a.BlockSize % 16 == 0;
+    int next[kGroups];
+    const auto place = [&](int tile) {
 #pragma unroll
-        for (int i = 0; i < kRowsOfWarp / kRowsOfCopy; i++) {
-            const int r = i * kRowsOfCopy + l / W::kChunks, c = l % W::kChunks, at = __shfl_sync(kAllLanes, rows, r);
-            copy_async(into + W::template chunk<W::kKeys>(w * kRowsOfWarp + r, c), static_cast<const atlas_act *>(cache) + size_t(max(at, 0)) * kDim + c * 8, at >= 0);
+        for (int g = 0; g < kGroups; g++) next[g] = cache_row(a, t.seq, t.head, tile * W::kKeys + first + g * 16, end);
+    };
+    const auto copy = [&](const void *cache, uint32_t into, const int(&rows)[kGroups]) {
+#pragma unroll
+        for (int g = 0; g < kGroups; g++) {
+            const atlas_act *p = static_cast<const atlas_act *>(cache) + size_t(rows[g] + mine) * kDim + c * 8;
+#pragma unroll
+            for (int i = 0; i < 16 / kRowsOfCopy; i++)
+                copy_async(into + W::template chunk<W::kKeys>(first + g * 16 + i * kRowsOfCopy + mine, c), p + i * kRowsOfCopy * kDim, true);
         }
     };
-    int rows = place(from);
+    const auto copy_rows = [&](const void *cache, uint32_t into, int tile) {
+#pragma unroll 1
+        for (int i = 0; i < kRowsOfWarp / kRowsOfCopy; i++) {
+            const int r = first + i * kRowsOfCopy + mine, at = cache_row(a, t.seq, t.head, tile * W::kKeys + r, end);
+            copy_async(into + W::template chunk<W::kKeys>(r, c), static_cast<const atlas_act *>(cache) + size_t(max(at, 0)) * kDim + c * 8, at >= 0);
+        }
+    };
+    place(from);
     for (int tile = from; tile < to; tile++, n++) {
-        const int s = n % kStages, turn = n / kStages, next = tile + 1 < to ? place(tile + 1) : -1;
+        const int s = n % kStages, turn = n / kStages;
+        int rows[kGroups];
+        bool full = whole && (tile + 1) * W::kKeys - 1 <= end;
+#pragma unroll
+        for (int g = 0; g < kGroups; g++) rows[g] = next[g], full = full && rows[g] >= 0;
+        if (tile + 1 < to) place(tile + 1);
         wait_barrier(m.keys_free(s), (turn & 1) ^ 1);
-        copy(a.K, m.keys + s * W::kTileBytes, rows);
+        if (full)
+            copy(a.K, m.keys + s * W::kTileBytes, rows);
+        else
+            copy_rows(a.K, m.keys + s * W::kTileBytes, tile);
         arrive_copied(m.keys_full(s));
         wait_barrier(m.values_free(s), (turn & 1) ^ 1);
-        copy(a.V, m.values + s * W::kTileBytes, rows);
+        if (full)
+            copy(a.V, m.values + s * W::kTileBytes, rows);
+        else
+            copy_rows(a.V, m.values + s * W::kTileBytes, tile);
         arrive_copied(m.values_full(s));
-        rows = next;
     }
 }
 
@@ -257,10 +282,10 @@ __device__ void attention_wgmma(const atlas_PagedAttention &a) {
     atlas::wait_for_previous();
     atlas::release_next();
     if (threadIdx.x < 128) {
-        atlas::give_registers<40>();
+        atlas::give_registers<56>();
         each_group<kDim, kLeast>(a, [&](const tile &t, int from, int to, int last, int n) { bring<kDim, kStages>(a, m, t, from, to, last, n); });
     } else {
-        atlas::take_registers<232>();
+        atlas::take_registers<224>();
         if (threadIdx.x >= 256) atlas::arrive_named<256>(3);  // the first turn
         each_group<kDim, kLeast>(a, [&](const tile &t, int from, int to, int, int n) { attend_wide<kDim, kStages>(a, m, t, from, to, n); });
     }
