@@ -4,7 +4,7 @@
 // Block: 384 threads, one to a multiprocessor (min_blocks 1); no cluster; dynamic shared memory atlas::frag_pipe<…, false>::kShared.
 // Grid: any number of blocks, at most ceil(W.Rows/256)*min(Rows*TopK, W.Count+Rows*TopK/kRows). expert_up_frag_wide wants
 // W.Rows%32 == 0. At most kMaxExperts experts. Any Cols and alignment; fast where Cols%8 == 0. expert_down_frag_wide writes products,
-// bf16 [Rows*TopK,W.Rows], to scratch, for expert_down_total. Bits of a pick do not depend on its tile.
+// f32 [Rows*TopK,W.Rows], to scratch, for expert_down_total. Bits of a pick do not depend on its tile.
 #pragma once
 #include "lib/cuda/weight/expert_wide.cuh"
 #include "lib/cuda/weight/frag_wide.cuh"
@@ -116,29 +116,25 @@ __device__ void expert_down_frag_wide(const atlas_ExpertDown &a, void *scratch) 
     } else {
         atlas::take_registers<224>();
         atlas::stage<kStages> now;
-        atlas_act *products = static_cast<atlas_act *>(scratch);
-        const bool whole = a.W.Rows % 8 == 0;
+        float *products = static_cast<float *>(scratch);
         const int t = atlas::lane() % 4, g = atlas::lane() / 4;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
-            const int strip = i % out_tiles * 16 + atlas::warp() * 2, n = strip * 16 + t * 8;
+            const int strip = i % out_tiles * 16 + atlas::warp() * 2, n = strip * 16 + g;
             const float *const scales[2] = {atlas::strip_scales<kScheme>(a.W, at.expert, strip), atlas::strip_scales<kScheme>(a.W, at.expert, strip + 1)};
             float c[2][kRows / 2];
             atlas::multiply_strips<kScheme, kRows>(pipe, now, atlas::tiles64(a.W.Cols), a.W.Cols, scales, c);
-            float scale[4];  // of outputs g, g+8, g+16, g+24
+            float scale[4];  // of outputs n, n+8, n+16, n+24
 #pragma unroll
-            for (int l = 0; l < 4; l++) scale[l] = strip * 16 + l * 8 + g < a.W.Rows ? atlas::row_scale(a.W, at.expert, strip * 16 + l * 8 + g) : 0.0f;
+            for (int l = 0; l < 4; l++) scale[l] = n + l * 8 < a.W.Rows ? atlas::row_scale(a.W, at.expert, n + l * 8) : 0.0f;
 #pragma unroll
-            for (int j = 0; j < kRows / 8; j++) {
-                uint32_t u[4];
+            for (int j = 0; j < kRows / 4; j++) {  // eight lanes write 32 bytes of a pick
+                const int s = at.begin + j / 2 * 8 + t * 2 + j % 2, pick = s < at.end ? a.Order[s] : -1;
+                if (pick < 0 || pick >= total) continue;
+                float *out = products + size_t(pick) * a.W.Rows + n;
 #pragma unroll
-                for (int l = 0; l < 4; l++) {
-                    const float *x = c[l / 2] + j * 4 + l % 2 * 2;
-                    u[l] = atlas::transpose_matrix(atlas::narrow(x[0] * scale[l], x[1] * scale[l]));
-                }
-                atlas::transpose_quad(u);
-                const int s = at.begin + j * 8 + g, pick = s < at.end ? a.Order[s] : -1;
-                if (pick >= 0 && pick < total) atlas::store_outputs(products + size_t(pick) * a.W.Rows + n, u, a.W.Rows - n, whole);
+                for (int l = 0; l < 4; l++)
+                    if (n + l * 8 < a.W.Rows) out[l * 8] = c[l / 2][j / 2 * 4 + l % 2 * 2 + j % 2] * scale[l];
             }
         }
     }

@@ -3,8 +3,8 @@
 //
 // Block: kRows*2+128 threads; no cluster; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024. Grid: any number of
 // blocks, at most ceil(W.Rows/kOut)*min(Rows*TopK, W.Count+Rows*TopK/kRows). expert_up_wide wants W.Rows%128 == 0. At most
-// kMaxExperts experts. Any Cols and alignment; fast where Cols%8 == 0. expert_down_wide writes products, bf16 [Rows*TopK,W.Rows], to
-// scratch; then expert_down_total: block kThreads threads, grid (ceil(W.Rows/(8*kThreads)), Rows). Bits of a pick do not depend on its tile.
+// kMaxExperts experts. Any Cols and alignment; fast where Cols%8 == 0. expert_down_wide writes products, f32 [Rows*TopK,W.Rows], to
+// scratch; then expert_down_total: block kThreads threads, grid (ceil(W.Rows/(4*kThreads)), Rows). Bits of a pick do not depend on its tile.
 #pragma once
 #include "lib/cuda/weight/pick_tiles.cuh"
 #include "lib/cuda/weight/wide.cuh"
@@ -110,9 +110,8 @@ __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
         }
     } else {
         atlas::stage<kStages> now;
-        atlas_act *products = static_cast<atlas_act *>(scratch);
-        const bool whole = a.W.Rows % 8 == 0;
-        const int t = atlas::lane() % 4;
+        float *products = static_cast<float *>(scratch);
+        const bool pairs = a.W.Rows % 2 == 0;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             if (at.begin + pipe_t::team() * 64 >= at.end) {
@@ -121,27 +120,24 @@ __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
             }
             float c[kOut / 2];
             atlas::multiply_tile<kOut>(pipe, now, steps, c);
-            const int s = at.begin + atlas::warp() * 16 + atlas::lane() / 4;
-            const int low_pick = s < at.end ? a.Order[s] : -1, high_pick = s + 8 < at.end ? a.Order[s + 8] : -1;
 #pragma unroll
-            for (int j = 0; j < kOut / 8; j += 4) {
-                const int n = i % out_tiles * kOut + j * 8;
-                uint32_t low[4], high[4];
+            for (int h = 0; h < 2; h++) {
+                const int s = at.begin + atlas::warp() * 16 + atlas::lane() / 4 + h * 8, pick = s < at.end ? a.Order[s] : -1;
+                if (pick < 0 || pick >= total) continue;
+                float *out = products + size_t(pick) * a.W.Rows;
 #pragma unroll
-                for (int l = 0; l < 4; l++) {
-                    const int m = n + l * 8 + t * 2;
-                    float *x = c + (j + l) * 4;
-                    if (a.W.Scale) {
-#pragma unroll
-                        for (int e = 0; e < 4; e++) x[e] *= m + e % 2 < a.W.Rows ? atlas::row_scale(a.W, at.expert, m + e % 2) : 0.0f;
+                for (int j = 0; j < kOut / 8; j++) {
+                    const int n = i % out_tiles * kOut + j * 8 + atlas::lane() % 4 * 2;
+                    const bool one = n < a.W.Rows, two = n + 1 < a.W.Rows;
+                    const float x = c[j * 4 + h * 2] * (one ? atlas::row_scale(a.W, at.expert, n) : 0.0f);
+                    const float y = c[j * 4 + h * 2 + 1] * (two ? atlas::row_scale(a.W, at.expert, n + 1) : 0.0f);
+                    if (pairs && two) {
+                        *reinterpret_cast<float2 *>(out + n) = {x, y};
+                    } else {
+                        if (one) out[n] = x;
+                        if (two) out[n + 1] = y;
                     }
-                    low[l] = atlas::narrow(x[0], x[1]), high[l] = atlas::narrow(x[2], x[3]);
                 }
-                atlas::transpose_quad(low);
-                atlas::transpose_quad(high);
-                const int left = a.W.Rows - n - t * 8;
-                if (low_pick >= 0 && low_pick < total) atlas::store_outputs(products + size_t(low_pick) * a.W.Rows + n + t * 8, low, left, whole);
-                if (high_pick >= 0 && high_pick < total) atlas::store_outputs(products + size_t(high_pick) * a.W.Rows + n + t * 8, high, left, whole);
             }
         }
     }
@@ -150,23 +146,38 @@ __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
 // The weighted sum of each row's products, in the order of its picks.
 template <int kThreads>
 __device__ void expert_down_total(const atlas_ExpertDown &a, const void *scratch) {
-    const int n = (blockIdx.x * kThreads + threadIdx.x) * 8, left = a.W.Rows - n;
+    const int n = (blockIdx.x * kThreads + threadIdx.x) * 4, left = a.W.Rows - n;
     const size_t row = blockIdx.y;
-    const atlas_act *products = static_cast<const atlas_act *>(scratch);
-    const bool whole = a.W.Rows % 8 == 0;
+    const float *products = static_cast<const float *>(scratch);
+    const bool whole = a.W.Rows % 4 == 0;
     atlas::release_next();
     atlas::wait_for_previous();
     if (left <= 0) return;
-    atlas::f32x8 sum = {};
+    float sum[4] = {};
 #pragma unroll 8
     for (int k = 0; k < a.TopK; k++) {
         const size_t pick = row * a.TopK + k;
         const int expert = a.IDs[pick];
         if (expert < 0 || expert >= a.W.Count) continue;
-        const float weight = a.Weights[pick];
-        const atlas::f32x8 x = atlas::load8(products + pick * a.W.Rows + n, left, whole);
+        const float weight = a.Weights[pick], *from = products + pick * a.W.Rows + n;
+        float x[4] = {};
+        if (whole) {
+            const float4 v = *reinterpret_cast<const float4 *>(from);
+            x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+        } else {
 #pragma unroll
-        for (int i = 0; i < 8; i++) sum.v[i] = fmaf(weight, x.v[i], sum.v[i]);
+            for (int i = 0; i < 4; i++)
+                if (i < left) x[i] = from[i];
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) sum[i] = fmaf(weight, x[i], sum[i]);
     }
-    atlas::store8(a.Out + row * a.W.Rows + n, sum, left, whole);
+    atlas_act *out = a.Out + row * a.W.Rows + n;
+    if (whole) {
+        *reinterpret_cast<uint2 *>(out) = {atlas::narrow(sum[0], sum[1]), atlas::narrow(sum[2], sum[3])};
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i < left) out[i] = __float2bfloat16_rn(sum[i]);
+    }
 }
