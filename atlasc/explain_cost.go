@@ -77,7 +77,7 @@ func (c *costFlags) costs(p *project, h *plan.Hardware, set *plan.Set, op string
 				return nil, err
 			}
 		}
-		x.measured = measured(cases, c.reportName(h), call)
+		x.measured = measured(cases, c.reportName(h), call, schemeValue(p, call.Scheme))
 		costs = append(costs, x)
 	}
 	return costs, nil
@@ -136,9 +136,19 @@ func (c *costFlags) reportName(h *plan.Hardware) string {
 	return h.Name
 }
 
+// schemeValue is the number of a scheme; 0 where there is none.
+func schemeValue(p *project, name string) int64 {
+	for _, k := range p.plan.Contract.ConstantsOf("Scheme") {
+		if plan.SchemeName(k) == name {
+			return k.Value
+		}
+	}
+	return 0
+}
+
 // measured finds a call among measured cases: by the fields of its struct where they are kept, else by the sizes in the
 // case's name.
-func measured(cases []bench.Case, target string, call workload.Call) *bench.Case {
+func measured(cases []bench.Case, target string, call workload.Call, scheme int64) *bench.Case {
 	words := []string{call.Scheme, fmt.Sprintf("%d×%d", call.Args["W.Rows"], call.Args["W.Cols"])}
 	rows := fmt.Sprintf(" rows %d", call.Args["Rows"])
 	i := slices.IndexFunc(cases, func(c bench.Case) bool {
@@ -146,7 +156,7 @@ func measured(cases []bench.Case, target string, call workload.Call) *bench.Case
 			return false
 		}
 		if c.Args != nil {
-			return sameSizes(c.Args, call.Args)
+			return c.Args["W.Scheme"] == scheme && sameSizes(c.Args, call.Args)
 		}
 		has := strings.Fields(c.Case)
 		return call.Scheme != "" && slices.Contains(has, words[0]) && slices.Contains(has, words[1]) && strings.HasSuffix(c.Case, rows)
@@ -157,10 +167,10 @@ func measured(cases []bench.Case, target string, call workload.Call) *bench.Case
 	return &cases[i]
 }
 
-// sameSizes compares the fields that decide how much a call does; how a cache is cut into blocks is not among them.
+// sameSizes compares the fields that decide how much a call does; pitches and the size of the whole cache do not.
 func sameSizes(a, b map[string]int64) bool {
 	for name, n := range b {
-		if got, there := a[name]; there && got != n && !slices.Contains([]string{"OutPitch", "QPitch", "Blocks", "BlockSize", "MaxBlocks", "Edits", "Normalise"}, name) {
+		if got, there := a[name]; there && got != n && !slices.Contains([]string{"OutPitch", "QPitch", "Blocks", "Edits", "Normalise"}, name) {
 			return false
 		}
 	}

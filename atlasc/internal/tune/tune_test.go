@@ -47,6 +47,17 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// What won by chance does not win twice.
+func TestConfirm(t *testing.T) {
+	r := &Report{Tried: []Tried{tried(1, 1000, 1, map[string]float64{"a": 8}), tried(2, 10, 1, map[string]float64{"a": 5})}}
+	r.Confirm(&Report{Tried: []Tried{tried(2, 11, 1, map[string]float64{"a": 6}), tried(1, 9, 1, map[string]float64{"a": 8}), tried(3, 1, 1, nil)}})
+	for i, want := range []string{"own", "a"} {
+		if got, _ := Choose(r.Tried[i]); got.Kernel != want {
+			t.Errorf("shape %d: got %q, want %q (%+v)", i, got.Kernel, want, r.Tried[i].Results)
+		}
+	}
+}
+
 func TestEntries(t *testing.T) {
 	var r Record
 	for rows, others := range map[int64]map[string]float64{1: {"a": 1}, 2: {"b": 1}, 3: {"a": 1}, 4: {"a": 99}} {
