@@ -147,6 +147,9 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 	return s
 }
 
+// Swap takes loaded entry points in the place of those that are launched now, in the same order.
+func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
+
 // Convert: kernels/lib/cpu/base.toml:111.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 		Features:    []string{"avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
-		Contract:    "2206b4b8178f64f7356237038829c7fd",
+		Contract:    "3f293166d130a9302b258658e5abe32f",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

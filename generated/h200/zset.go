@@ -91,6 +91,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_nvfp4_1",
 	"atlas_expert_up_bf16_wide_128",
 	"atlas_expert_up_bf16_wide_64",
+	"atlas_expert_up_bf16_near",
 	"atlas_expert_up_bf16_here",
 	"atlas_expert_up_bf16_8",
 	"atlas_expert_up_bf16_32",
@@ -351,7 +352,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/h200/base/bf16/kernels.toml:287, 305, 323, 335, 353;
+// ExpertDown: kernels/h200/base/bf16/kernels.toml:299, 317, 335, 347, 365;
 // kernels/h200/base/q8_0/kernels.toml:260, 278, 296, 308, 326;
 // kernels/h200/base/q4_0/kernels.toml:284, 302, 320, 332, 350;
 // kernels/h200/base/q4_1/kernels.toml:248, 266, 284, 296, 314;
@@ -456,7 +457,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// ExpertUp: kernels/h200/base/bf16/kernels.toml:216, 228, 240, 252, 264, 276;
+// ExpertUp: kernels/h200/base/bf16/kernels.toml:216, 228, 240, 252, 264, 276, 288;
 // kernels/h200/base/q8_0/kernels.toml:177, 189, 201, 213, 225, 237, 249;
 // kernels/h200/base/q4_0/kernels.toml:201, 213, 225, 237, 249, 261, 273;
 // kernels/h200/base/q4_1/kernels.toml:177, 189, 201, 213, 225, 237;
@@ -471,7 +472,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpBf16Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 4*int64(a.W.Count) && int64(a.W.Rows)%128 == 0:
 			s.launchExpertUpBf16Wide_64(q, a)
-		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 83840:
+		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 32640:
+			s.launchExpertUpBf16Near(q, a)
+		case int64(a.W.Rows)%32 == 0 && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128+int64(a.Rows)*144*((int64(a.W.Cols)+63)/64) <= 149376:
 			s.launchExpertUpBf16Here(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 88832:
 			s.launchExpertUpBf16_8(q, a)
@@ -634,7 +637,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 37760:
 			s.launchLinearQ8_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 163712:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 146304:
 			s.launchLinearQ8_0_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ8_0_16Streamed(q, a)
@@ -655,7 +658,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearQ4_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLinearQ4_0_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_0_16Streamed(q, a)
@@ -674,7 +677,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLinearQ4_1_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 154496:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 134016:
 			s.launchLinearQ4_1_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_1_16Streamed(q, a)
@@ -693,7 +696,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLinearF8_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLinearF8_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8_16Streamed(q, a)
@@ -712,7 +715,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8blockWide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLinearF8block_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLinearF8block_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8block_16Streamed(q, a)
@@ -733,7 +736,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearNvfp4_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLinearNvfp4_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearNvfp4_16Streamed(q, a)
@@ -771,7 +774,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 37760:
 			s.launchLogitsQ8_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 163712:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 146304:
 			s.launchLogitsQ8_0_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsQ8_0_32(q, a)
@@ -784,7 +787,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsQ4_0_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLogitsQ4_0_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLogitsQ4_0_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsQ4_0_32(q, a)
@@ -795,7 +798,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLogitsQ4_1_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 154496:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 134016:
 			s.launchLogitsQ4_1_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsQ4_1_32(q, a)
@@ -806,7 +809,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLogitsF8_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLogitsF8_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8_32(q, a)
@@ -817,7 +820,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLogitsF8block_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 166784:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLogitsF8block_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8block_32(q, a)
@@ -830,7 +833,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsNvfp4_8Large(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLogitsNvfp4_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 160640:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLogitsNvfp4_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsNvfp4_32(q, a)
@@ -1074,7 +1077,7 @@ func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownBf16Wide_128: kernels/h200/base/bf16/kernels.toml:287, order wide.
+// launchExpertDownBf16Wide_128: kernels/h200/base/bf16/kernels.toml:299, order wide.
 func (s *Set) launchExpertDownBf16Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1087,7 +1090,7 @@ func (s *Set) launchExpertDownBf16Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Wide_64: kernels/h200/base/bf16/kernels.toml:305, order wide.
+// launchExpertDownBf16Wide_64: kernels/h200/base/bf16/kernels.toml:317, order wide.
 func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1100,13 +1103,15 @@ func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Few: kernels/h200/base/bf16/kernels.toml:323, order few.
+// launchExpertDownBf16Few: kernels/h200/base/bf16/kernels.toml:335, order few.
 func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[13], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[13], g)
+	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/kernels.toml:335, order few.
+// launchExpertDownBf16_8: kernels/h200/base/bf16/kernels.toml:347, order few.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1117,7 +1122,7 @@ func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/kernels.toml:353, order few.
+// launchExpertDownBf16: kernels/h200/base/bf16/kernels.toml:365, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1156,8 +1161,10 @@ func (s *Set) launchExpertDownQ8_0Wide_64(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownQ8_0Few: kernels/h200/base/q8_0/kernels.toml:296, order few.
 func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[22], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[22], g)
+	}
 }
 
 // launchExpertDownQ8_0_8: kernels/h200/base/q8_0/kernels.toml:308, order few.
@@ -1210,8 +1217,10 @@ func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownQ4_0Few: kernels/h200/base/q4_0/kernels.toml:320, order few.
 func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[31], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[31], g)
+	}
 }
 
 // launchExpertDownQ4_0_8: kernels/h200/base/q4_0/kernels.toml:332, order few.
@@ -1264,8 +1273,10 @@ func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownQ4_1Few: kernels/h200/base/q4_1/kernels.toml:284, order few.
 func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[40], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[40], g)
+	}
 }
 
 // launchExpertDownQ4_1_8: kernels/h200/base/q4_1/kernels.toml:296, order few.
@@ -1318,8 +1329,10 @@ func (s *Set) launchExpertDownF8Wide_64(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownF8Few: kernels/h200/base/f8/kernels.toml:296, order few.
 func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[49], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[49], g)
+	}
 }
 
 // launchExpertDownF8_8: kernels/h200/base/f8/kernels.toml:308, order few.
@@ -1372,8 +1385,10 @@ func (s *Set) launchExpertDownF8blockWide_64(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownF8blockFew: kernels/h200/base/f8block/kernels.toml:296, order few.
 func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[58], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[58], g)
+	}
 }
 
 // launchExpertDownF8block_8: kernels/h200/base/f8block/kernels.toml:308, order few.
@@ -1426,8 +1441,10 @@ func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownNvfp4Few: kernels/h200/base/nvfp4/kernels.toml:320, order few.
 func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
-	*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[67], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[67], g)
+	}
 }
 
 // launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:332, order few.
@@ -1468,35 +1485,43 @@ func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16Here: kernels/h200/base/bf16/kernels.toml:240, order few.
-func (s *Set) launchExpertUpBf16Here(q op.Stream, a op.ExpertUp) {
-	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[74], op.Grid{X: 132, Y: 1, Z: 1})
+// launchExpertUpBf16Near: kernels/h200/base/bf16/kernels.toml:240, order few.
+func (s *Set) launchExpertUpBf16Near(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[74], g)
+	}
 }
 
-// launchExpertUpBf16_8: kernels/h200/base/bf16/kernels.toml:252, order few.
-func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
+// launchExpertUpBf16Here: kernels/h200/base/bf16/kernels.toml:252, order few.
+func (s *Set) launchExpertUpBf16Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[75], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_32: kernels/h200/base/bf16/kernels.toml:264, order few.
-func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
+// launchExpertUpBf16_8: kernels/h200/base/bf16/kernels.toml:264, order few.
+func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[76], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Odd: kernels/h200/base/bf16/kernels.toml:276, order few.
-func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
+// launchExpertUpBf16_32: kernels/h200/base/bf16/kernels.toml:276, order few.
+func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[77], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpBf16Odd: kernels/h200/base/bf16/kernels.toml:288, order few.
+func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[78], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Wide_128: kernels/h200/base/q8_0/kernels.toml:177, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[78], g)
+		q.Launch(s.kernels[79], g)
 	}
 }
 
@@ -1504,45 +1529,47 @@ func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[79], g)
+		q.Launch(s.kernels[80], g)
 	}
 }
 
 // launchExpertUpQ8_0Near: kernels/h200/base/q8_0/kernels.toml:201, order few.
 func (s *Set) launchExpertUpQ8_0Near(q op.Stream, a op.ExpertUp) {
-	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[80], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[81], g)
+	}
 }
 
 // launchExpertUpQ8_0Here: kernels/h200/base/q8_0/kernels.toml:213, order few.
 func (s *Set) launchExpertUpQ8_0Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[81], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[82], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0_8: kernels/h200/base/q8_0/kernels.toml:225, order few.
 func (s *Set) launchExpertUpQ8_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[82], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[83], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0_32: kernels/h200/base/q8_0/kernels.toml:237, order few.
 func (s *Set) launchExpertUpQ8_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[83], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[84], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/kernels.toml:249, order few.
 func (s *Set) launchExpertUpQ8_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[84], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[85], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Wide_128: kernels/h200/base/q4_0/kernels.toml:201, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[85], g)
+		q.Launch(s.kernels[86], g)
 	}
 }
 
@@ -1550,45 +1577,47 @@ func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[86], g)
+		q.Launch(s.kernels[87], g)
 	}
 }
 
 // launchExpertUpQ4_0Near: kernels/h200/base/q4_0/kernels.toml:225, order few.
 func (s *Set) launchExpertUpQ4_0Near(q op.Stream, a op.ExpertUp) {
-	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[87], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[88], g)
+	}
 }
 
 // launchExpertUpQ4_0Here: kernels/h200/base/q4_0/kernels.toml:237, order few.
 func (s *Set) launchExpertUpQ4_0Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[88], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[89], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0_8: kernels/h200/base/q4_0/kernels.toml:249, order few.
 func (s *Set) launchExpertUpQ4_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[89], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[90], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0_32: kernels/h200/base/q4_0/kernels.toml:261, order few.
 func (s *Set) launchExpertUpQ4_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[90], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[91], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Odd: kernels/h200/base/q4_0/kernels.toml:273, order few.
 func (s *Set) launchExpertUpQ4_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[91], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[92], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Wide_128: kernels/h200/base/q4_1/kernels.toml:177, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[92], g)
+		q.Launch(s.kernels[93], g)
 	}
 }
 
@@ -1596,39 +1625,39 @@ func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[93], g)
+		q.Launch(s.kernels[94], g)
 	}
 }
 
 // launchExpertUpQ4_1Here: kernels/h200/base/q4_1/kernels.toml:201, order few.
 func (s *Set) launchExpertUpQ4_1Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[94], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[95], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1_8: kernels/h200/base/q4_1/kernels.toml:213, order few.
 func (s *Set) launchExpertUpQ4_1_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[95], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[96], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1_32: kernels/h200/base/q4_1/kernels.toml:225, order few.
 func (s *Set) launchExpertUpQ4_1_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[96], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[97], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Odd: kernels/h200/base/q4_1/kernels.toml:237, order few.
 func (s *Set) launchExpertUpQ4_1Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[97], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[98], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Wide_128: kernels/h200/base/f8/kernels.toml:177, order wide.
 func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[98], g)
+		q.Launch(s.kernels[99], g)
 	}
 }
 
@@ -1636,45 +1665,47 @@ func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[99], g)
+		q.Launch(s.kernels[100], g)
 	}
 }
 
 // launchExpertUpF8Near: kernels/h200/base/f8/kernels.toml:201, order few.
 func (s *Set) launchExpertUpF8Near(q op.Stream, a op.ExpertUp) {
-	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[100], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[101], g)
+	}
 }
 
 // launchExpertUpF8Here: kernels/h200/base/f8/kernels.toml:213, order few.
 func (s *Set) launchExpertUpF8Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[101], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[102], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8_8: kernels/h200/base/f8/kernels.toml:225, order few.
 func (s *Set) launchExpertUpF8_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[102], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8_32: kernels/h200/base/f8/kernels.toml:237, order few.
 func (s *Set) launchExpertUpF8_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[104], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Odd: kernels/h200/base/f8/kernels.toml:249, order few.
 func (s *Set) launchExpertUpF8Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[104], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[105], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockWide_128: kernels/h200/base/f8block/kernels.toml:177, order wide.
 func (s *Set) launchExpertUpF8blockWide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[106], g)
 	}
 }
 
@@ -1682,45 +1713,47 @@ func (s *Set) launchExpertUpF8blockWide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8blockWide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[106], g)
+		q.Launch(s.kernels[107], g)
 	}
 }
 
 // launchExpertUpF8blockNear: kernels/h200/base/f8block/kernels.toml:201, order few.
 func (s *Set) launchExpertUpF8blockNear(q op.Stream, a op.ExpertUp) {
-	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[107], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[108], g)
+	}
 }
 
 // launchExpertUpF8blockHere: kernels/h200/base/f8block/kernels.toml:213, order few.
 func (s *Set) launchExpertUpF8blockHere(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[108], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[109], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8block_8: kernels/h200/base/f8block/kernels.toml:225, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[109], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[110], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8block_32: kernels/h200/base/f8block/kernels.toml:237, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[110], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[111], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockOdd: kernels/h200/base/f8block/kernels.toml:249, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[111], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[112], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Wide_128: kernels/h200/base/nvfp4/kernels.toml:201, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[112], g)
+		q.Launch(s.kernels[113], g)
 	}
 }
 
@@ -1728,45 +1761,47 @@ func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[113], g)
+		q.Launch(s.kernels[114], g)
 	}
 }
 
 // launchExpertUpNvfp4Near: kernels/h200/base/nvfp4/kernels.toml:225, order few.
 func (s *Set) launchExpertUpNvfp4Near(q op.Stream, a op.ExpertUp) {
-	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[114], op.Grid{X: 264, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[115], g)
+	}
 }
 
 // launchExpertUpNvfp4Here: kernels/h200/base/nvfp4/kernels.toml:237, order few.
 func (s *Set) launchExpertUpNvfp4Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[115], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[116], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:249, order few.
 func (s *Set) launchExpertUpNvfp4_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[116], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[117], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:261, order few.
 func (s *Set) launchExpertUpNvfp4_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[117], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[118], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/kernels.toml:273, order few.
 func (s *Set) launchExpertUpNvfp4Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[118], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[119], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchFill: kernels/lib/cuda/base.toml:466.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[119], g)
+		q.Launch(s.kernels[120], g)
 	}
 }
 
@@ -1781,7 +1816,7 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[120], g)
+		q.Launch(s.kernels[121], g)
 	}
 }
 
@@ -1796,7 +1831,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[121], g)
+		q.Launch(s.kernels[122], g)
 	}
 }
 
@@ -1811,7 +1846,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[122], g)
+		q.Launch(s.kernels[123], g)
 	}
 }
 
@@ -1826,7 +1861,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[123], g)
+		q.Launch(s.kernels[124], g)
 	}
 }
 
@@ -1841,7 +1876,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[124], g)
+		q.Launch(s.kernels[125], g)
 	}
 }
 
@@ -1856,7 +1891,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[125], g)
+		q.Launch(s.kernels[126], g)
 	}
 }
 
@@ -1864,7 +1899,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[126], g)
+		q.Launch(s.kernels[127], g)
 	}
 }
 
@@ -1872,7 +1907,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[127], g)
+		q.Launch(s.kernels[128], g)
 	}
 }
 
@@ -1880,15 +1915,15 @@ func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[128], g)
+		q.Launch(s.kernels[129], g)
 	}
 }
 
 // launchLinearBf16_32: kernels/h200/base/bf16/kernels.toml:146, order few.
 func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[129], g)
+		q.Launch(s.kernels[130], g)
 	}
 }
 
@@ -1896,7 +1931,7 @@ func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[130], g)
+		q.Launch(s.kernels[131], g)
 	}
 }
 
@@ -1911,7 +1946,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[131], g)
+		q.Launch(s.kernels[132], g)
 	}
 }
 
@@ -1926,7 +1961,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[132], g)
+		q.Launch(s.kernels[133], g)
 	}
 }
 
@@ -1941,7 +1976,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[133], g)
+		q.Launch(s.kernels[134], g)
 	}
 }
 
@@ -1949,7 +1984,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[134], g)
+		q.Launch(s.kernels[135], g)
 	}
 }
 
@@ -1957,7 +1992,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[135], g)
+		q.Launch(s.kernels[136], g)
 	}
 }
 
@@ -1965,15 +2000,15 @@ func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[136], g)
+		q.Launch(s.kernels[137], g)
 	}
 }
 
 // launchLinearQ8_0_32: kernels/h200/base/q8_0/kernels.toml:107, order few.
 func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[137], g)
+		q.Launch(s.kernels[138], g)
 	}
 }
 
@@ -1981,7 +2016,7 @@ func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[138], g)
+		q.Launch(s.kernels[139], g)
 	}
 }
 
@@ -1996,7 +2031,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[139], g)
+		q.Launch(s.kernels[140], g)
 	}
 }
 
@@ -2011,7 +2046,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[140], g)
+		q.Launch(s.kernels[141], g)
 	}
 }
 
@@ -2026,7 +2061,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[141], g)
+		q.Launch(s.kernels[142], g)
 	}
 }
 
@@ -2034,7 +2069,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[142], g)
+		q.Launch(s.kernels[143], g)
 	}
 }
 
@@ -2042,7 +2077,7 @@ func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[143], g)
+		q.Launch(s.kernels[144], g)
 	}
 }
 
@@ -2050,7 +2085,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[144], g)
+		q.Launch(s.kernels[145], g)
 	}
 }
 
@@ -2058,15 +2093,15 @@ func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[145], g)
+		q.Launch(s.kernels[146], g)
 	}
 }
 
 // launchLinearQ4_0_32: kernels/h200/base/q4_0/kernels.toml:119, order few.
 func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[146], g)
+		q.Launch(s.kernels[147], g)
 	}
 }
 
@@ -2074,7 +2109,7 @@ func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[147], g)
+		q.Launch(s.kernels[148], g)
 	}
 }
 
@@ -2089,7 +2124,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[148], g)
+		q.Launch(s.kernels[149], g)
 	}
 }
 
@@ -2104,7 +2139,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[149], g)
+		q.Launch(s.kernels[150], g)
 	}
 }
 
@@ -2119,7 +2154,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[151], g)
 	}
 }
 
@@ -2127,7 +2162,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[151], g)
+		q.Launch(s.kernels[152], g)
 	}
 }
 
@@ -2135,7 +2170,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[153], g)
 	}
 }
 
@@ -2143,15 +2178,15 @@ func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[154], g)
 	}
 }
 
 // launchLinearQ4_1_32: kernels/h200/base/q4_1/kernels.toml:107, order few.
 func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[155], g)
 	}
 }
 
@@ -2159,7 +2194,7 @@ func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[156], g)
 	}
 }
 
@@ -2174,7 +2209,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[157], g)
 	}
 }
 
@@ -2189,7 +2224,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[158], g)
 	}
 }
 
@@ -2204,7 +2239,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[159], g)
 	}
 }
 
@@ -2212,7 +2247,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[160], g)
 	}
 }
 
@@ -2220,7 +2255,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[161], g)
 	}
 }
 
@@ -2228,15 +2263,15 @@ func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[162], g)
 	}
 }
 
 // launchLinearF8_32: kernels/h200/base/f8/kernels.toml:107, order few.
 func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[163], g)
 	}
 }
 
@@ -2244,7 +2279,7 @@ func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[164], g)
 	}
 }
 
@@ -2259,7 +2294,7 @@ func (s *Set) launchLinearF8blockWide_128x256(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[165], g)
 	}
 }
 
@@ -2274,7 +2309,7 @@ func (s *Set) launchLinearF8blockWide_128x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[166], g)
 	}
 }
 
@@ -2289,7 +2324,7 @@ func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[167], g)
 	}
 }
 
@@ -2297,7 +2332,7 @@ func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[168], g)
 	}
 }
 
@@ -2305,7 +2340,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -2313,15 +2348,15 @@ func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
 // launchLinearF8block_32: kernels/h200/base/f8block/kernels.toml:107, order few.
 func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2329,7 +2364,7 @@ func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
@@ -2344,7 +2379,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
@@ -2359,7 +2394,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[174], g)
 	}
 }
 
@@ -2374,7 +2409,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -2382,7 +2417,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -2390,7 +2425,7 @@ func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -2398,7 +2433,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2406,15 +2441,15 @@ func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
 // launchLinearNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:119, order few.
 func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
@@ -2422,7 +2457,7 @@ func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
@@ -2430,7 +2465,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
@@ -2438,15 +2473,15 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
 // launchLogitsBf16_32: kernels/h200/base/bf16/kernels.toml:193, order few.
 func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -2454,7 +2489,7 @@ func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -2462,7 +2497,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -2470,15 +2505,15 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
 // launchLogitsQ8_0_32: kernels/h200/base/q8_0/kernels.toml:154, order few.
 func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[188], g)
 	}
 }
 
@@ -2486,7 +2521,7 @@ func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -2494,7 +2529,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
@@ -2502,7 +2537,7 @@ func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
@@ -2510,15 +2545,15 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
 // launchLogitsQ4_0_32: kernels/h200/base/q4_0/kernels.toml:178, order few.
 func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -2526,7 +2561,7 @@ func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -2534,7 +2569,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
@@ -2542,15 +2577,15 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
 // launchLogitsQ4_1_32: kernels/h200/base/q4_1/kernels.toml:154, order few.
 func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
@@ -2558,7 +2593,7 @@ func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
@@ -2566,7 +2601,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
@@ -2574,15 +2609,15 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
 // launchLogitsF8_32: kernels/h200/base/f8/kernels.toml:154, order few.
 func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
@@ -2590,7 +2625,7 @@ func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
@@ -2598,7 +2633,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
@@ -2606,15 +2641,15 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
 // launchLogitsF8block_32: kernels/h200/base/f8block/kernels.toml:154, order few.
 func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -2622,7 +2657,7 @@ func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -2630,7 +2665,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -2638,7 +2673,7 @@ func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -2646,15 +2681,15 @@ func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
 // launchLogitsNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:178, order few.
 func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -2662,7 +2697,7 @@ func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -2670,7 +2705,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -2678,7 +2713,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -2686,7 +2721,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -2694,7 +2729,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -2702,7 +2737,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -2710,7 +2745,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -2718,7 +2753,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
@@ -2727,11 +2762,11 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[219], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -2739,7 +2774,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -2748,15 +2783,15 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[222], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[223], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -2765,11 +2800,11 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[225], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -2777,7 +2812,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -2786,15 +2821,15 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[228], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[229], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -2803,11 +2838,11 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[231], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -2816,11 +2851,11 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[233], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -2828,7 +2863,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
@@ -2837,15 +2872,15 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[236], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[237], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -2854,11 +2889,11 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[239], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -2867,11 +2902,11 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[241], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -2879,7 +2914,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -2888,15 +2923,15 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[244], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[245], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -2904,7 +2939,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -2912,7 +2947,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -2920,7 +2955,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -2928,7 +2963,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -2936,7 +2971,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -2944,7 +2979,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -2952,7 +2987,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -2960,7 +2995,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -2968,7 +3003,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -2976,7 +3011,7 @@ func (s *Set) launchRotaryCache_128Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -2984,7 +3019,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -2992,7 +3027,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3000,14 +3035,14 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
 // launchRouteFew: kernels/lib/cuda/base.toml:377.
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[259], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[260], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteSome: kernels/lib/cuda/base.toml:386.
@@ -3015,11 +3050,11 @@ func (s *Set) launchRouteSome(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[261], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
@@ -3028,18 +3063,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[263], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
 // launchRouteFew_512: kernels/lib/cuda/base.toml:416.
 func (s *Set) launchRouteFew_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[264], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[265], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_512: kernels/lib/cuda/base.toml:425.
@@ -3047,11 +3082,11 @@ func (s *Set) launchRoute_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[266], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -3060,15 +3095,15 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[268], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[269], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -3076,7 +3111,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -3084,7 +3119,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -3092,7 +3127,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -3100,7 +3135,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -3108,7 +3143,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -3116,7 +3151,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -3124,7 +3159,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -3132,7 +3167,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 

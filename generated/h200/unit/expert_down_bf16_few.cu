@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_bf16_few(const __grid_constant__ arguments a) {
-    expert_down_few<ATLAS_SCHEME_BF16, 8, 1, 4>(a.op);
+    expert_down_few<ATLAS_SCHEME_BF16, 8, 2, 3>(a.op);
 }

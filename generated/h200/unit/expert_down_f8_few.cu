@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_f8_few(const __grid_constant__ arguments a) {
-    expert_down_few<ATLAS_SCHEME_F8, 8, 2, 4>(a.op);
+    expert_down_few<ATLAS_SCHEME_F8, 8, 4, 2>(a.op);
 }

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_q8_0_few(const __grid_constant__ arguments a) {
-    expert_down_few<ATLAS_SCHEME_Q8_0, 8, 2, 4>(a.op);
+    expert_down_few<ATLAS_SCHEME_Q8_0, 8, 4, 2>(a.op);
 }

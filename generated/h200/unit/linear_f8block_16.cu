@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_linear_f8block_16(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_F8BLOCK, 2, 2, 1, 1, 3, true>(a.op);
+    linear_few<ATLAS_SCHEME_F8BLOCK, 2, 2, 1, 2, 2, true>(a.op);
 }

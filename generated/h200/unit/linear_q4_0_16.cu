@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_linear_q4_0_16(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_Q4_0, 2, 2, 1, 2, 3, true>(a.op);
+    linear_few<ATLAS_SCHEME_Q4_0, 2, 2, 1, 4, 2, true>(a.op);
 }

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(544) atlas_linear_q8_0_16_streamed(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_Q8_0, 2, 2, 1, 1, 4, false>(a.op);
+extern "C" __global__ void __launch_bounds__(288) atlas_linear_q8_0_16_streamed(const __grid_constant__ arguments a) {
+    linear_few<ATLAS_SCHEME_Q8_0, 1, 2, 2, 2, 2, false>(a.op);
 }

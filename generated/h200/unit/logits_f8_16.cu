@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_logits_f8_16(const __grid_constant__ arguments a) {
-    logits_few<ATLAS_SCHEME_F8, 2, 2, 1, 1, 3, true>(a.op);
+    logits_few<ATLAS_SCHEME_F8, 2, 2, 1, 2, 2, true>(a.op);
 }

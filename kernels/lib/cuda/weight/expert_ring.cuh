@@ -274,43 +274,75 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
     int32_t *const experts = reinterpret_cast<int32_t *>(strip_shared + shape::kShared);
     const bool whole = w.Cols % 8 == 0;
-    wait_for_previous();
-    release_next();
-    for (int i = threadIdx.x; i < total; i += kWarps * 32) experts[i] = a.IDs[i] < w.Count ? a.IDs[i] : -1;
-    __syncthreads();
 
     // Items are (strip, row), rows first; of an item, picks warp(), warp()+kWarps, …
     struct place {
         int item, k, u;
-    } next = {int(blockIdx.x), warp(), 0};
+    };
     const auto pick_of = [&](const place &p) { return p.item % a.Rows * a.TopK + p.k; };
     // Goes to the first place from p on that has a pick.
-    const auto settle = [&](place &p) {
+    const auto settle = [&](place p) {
         while (p.item < items && (p.k >= a.TopK || experts[pick_of(p)] < 0)) {
             if ((p.k += kWarps) >= a.TopK) p.k = warp(), p.item += gridDim.x;
             if (warp() >= a.TopK) p.item = items;
         }
+        return p;
     };
-    settle(next);
-    int slot_now = 0;
+    const auto after = [&](place p) {
+        if ((p.u += kUnits) < units) return p;
+        p.u = 0;
+        if ((p.k += kWarps) >= a.TopK) p.k = warp(), p.item += gridDim.x;
+        return settle(p);
+    };
+    const place start = {int(blockIdx.x), warp(), 0};
+    place next = start;
+    int begun = 0;
     const auto fill = [&]() {
-        if (next.item < items) {
-            const int pick = pick_of(next), n = min(kUnits, units - next.u);
-            ring.fill(w, unit<kScheme>::at(w, experts[pick], next.item / a.Rows, next.u), 1, next.u, n);
-            if (lane() < n * 8)
-                stage_chunk(ring.slots + slot_now * ring_t::kSlot + ring_t::kWeights + lane() / 8 * ring_t::kRowTile, 0, lane() % 8, a.In + size_t(pick) * w.Cols,
-                            (next.u + lane() / 8) * 64, w.Cols, whole);
+        if (next.item >= items) return;
+        ring.fill(w, unit<kScheme>::at(w, experts[pick_of(next)], next.item / a.Rows, next.u), 1, next.u, min(kUnits, units - next.u));
+        next = after(next);
+        begun++;
+    };
+    const auto fill_all = [&]() {
+        next = settle(start), begun = 0;
+        for (int s = 0; s < kStages; s++) fill();
+    };
+    // Reads which experts are picked; tells whether this is news. Past the first cache, which may hold what was there before.
+    const auto read_experts = [&]() {
+        bool news = false;
+        for (int i = threadIdx.x; i < total; i += kWarps * 32) {
+            const int32_t id = __ldcg(a.IDs + i), expert = id >= 0 && id < w.Count ? id : -1;
+            news |= experts[i] != expert;
+            experts[i] = expert;
+        }
+        return news;
+    };
+    // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
+    // what was copied is thrown away.
+    read_experts();
+    __syncthreads();
+    fill_all();
+    __syncthreads();
+    wait_for_previous();
+    release_next();
+    if (__syncthreads_or(read_experts())) {
+        for (int s = 0; s < begun; s++) ring.wait(), ring.drop();
+        fill_all();
+    }
+    place row_next = settle(start);
+    int row_slot = ring.now;
+    const auto stage_row = [&]() {
+        if (row_next.item < items) {
+            if (lane() < min(kUnits, units - row_next.u) * 8)
+                stage_chunk(ring.slots + row_slot * ring_t::kSlot + ring_t::kWeights + lane() / 8 * ring_t::kRowTile, 0, lane() % 8,
+                            a.In + size_t(pick_of(row_next)) * w.Cols, (row_next.u + lane() / 8) * 64, w.Cols, whole);
             static_assert(kUnits <= 4, "a lane per chunk");
-            if (++slot_now == kStages) slot_now = 0;
-            if ((next.u += kUnits) >= units) {
-                next.u = 0;
-                if ((next.k += kWarps) >= a.TopK) next.k = warp(), next.item += gridDim.x;
-                settle(next);
-            }
+            if (++row_slot == kStages) row_slot = 0;
+            row_next = after(row_next);
         }
         commit_copies();
     };
-    for (int s = 0; s < kStages; s++) fill();
+    for (int s = 0; s < kStages; s++) stage_row();
     const row_lanes<1> lanes([](int) { return 0; });
     int side = 0;
     for (int item = blockIdx.x; item < items; item += gridDim.x) {
@@ -332,6 +364,7 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
                                                           scale, c);
                     ring.drop();
                     fill();
+                    stage_row();
                 }
                 if (lane() % 4 == 0)
 #pragma unroll

@@ -22,16 +22,17 @@ struct few {
     static constexpr int kRowsAt = kGroup * kStrip, kStage = (kRowsAt + (kResident ? 0 : 8 * kTiles * kPitch) + 127) / 128 * 128;
     static constexpr int kChunk = kStrips * kTiles <= 2 ? 1 : 2, kChunks = kStrips * kTiles / kChunk;  // tiles whose sums are added at a time
     static constexpr int kPart = kChunk * 128;                                                       // floats
+    static constexpr int kRowParts = kTiles == 1 ? 1 : 4;  // of resident rows, so that the first can be used while others come
     static constexpr int kPartsAt = kStages * kStage, kBarriersAt = kPartsAt + kTeams * 2 * 8 * kPart * 4;
-    static constexpr int kShared = (kBarriersAt + (2 * kStages + 1 + 4 * kTeams) * 8 + 127) / 128 * 128;
+    static constexpr int kShared = (kBarriersAt + (2 * kStages + kRowParts + 4 * kTeams) * 8 + 127) / 128 * 128;
     static_assert(kStrips * kTiles % kChunk == 0, "whole chunks");
 
     __device__ static uint32_t barrier(int i) { return shared_address(few_shared + kBarriersAt) + i * 8; }
     __device__ static uint32_t full(int slot) { return barrier(slot); }
     __device__ static uint32_t empty(int slot) { return barrier(kStages + slot); }
-    __device__ static uint32_t rows_there() { return barrier(2 * kStages); }
-    __device__ static uint32_t put(int team, int side) { return barrier(2 * kStages + 1 + team * 4 + side); }
-    __device__ static uint32_t taken(int team, int side) { return barrier(2 * kStages + 3 + team * 4 + side); }
+    __device__ static uint32_t rows_there(int part) { return barrier(2 * kStages + part); }
+    __device__ static uint32_t put(int team, int side) { return barrier(2 * kStages + kRowParts + team * 4 + side); }
+    __device__ static uint32_t taken(int team, int side) { return barrier(2 * kStages + kRowParts + team * 4 + 2 + side); }
 
     int rows, cols, units, strips, groups, stages, pitch;  // stages of a group; pitch of resident rows
     bool whole;
@@ -44,7 +45,7 @@ struct few {
         if (warp() == kWarps) {
             if (lane() == 0) {
                 for (int s = 0; s < kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), kWarps);
-                init_barrier(rows_there(), 1);
+                for (int p = 0; p < kRowParts; p++) init_barrier(rows_there(p), 1);
                 for (int t = 0; t < kTeams; t++)
                     for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8), init_barrier(taken(t, s), 1);
                 fence_barriers();
@@ -109,11 +110,12 @@ struct few {
             if (++row_stage == stages) row_stage = 0;
         };
         if constexpr (kResident) {
-            if (whole) {
-                if (lane() == 0) arrive_expecting(rows_there(), present * w.Cols * 2);
+            for (int p = 0; whole && p < kRowParts; p++) {
+                const int from = units * p / kRowParts * 64, bytes = (min(cols, units * (p + 1) / kRowParts * 64) - from) * 2;
+                if (lane() == 0) arrive_expecting(rows_there(p), present * bytes);
                 __syncwarp();
-                for (int r = lane(); r < rows; r += 32)
-                    if (const atlas_act *from = line(r)) copy_bulk(shared_address(few_shared) + kShared + r * pitch, from, w.Cols * 2, rows_there());
+                for (int r = lane(); r < rows && bytes > 0; r += 32)
+                    if (const atlas_act *row = line(r)) copy_bulk(shared_address(few_shared) + kShared + r * pitch + from * 2, row + from, bytes, rows_there(p));
             }
         } else {
             for (int slot = 0; slot < early; slot++) next_rows(slot);
@@ -137,7 +139,6 @@ struct few {
             to[r * (pitch / 2) + k] = from ? from[k] : atlas_act();
         }
         if (some) sync_named<kWarps * 32>(1);
-        if (whole) wait_barrier(rows_there(), 0);
     }
 
     template <typename Line, typename Store>
@@ -155,7 +156,7 @@ struct few {
         uint32_t lanes[kTiles];
 #pragma unroll
         for (int j = 0; j < kTiles; j++) lanes[j] = min(j * 8 + lane() % 8, rows - 1) * (kResident ? pitch : kPitch) + lane() / 8 * 16;
-        int slot = 0, phase = 0, count = 0;
+        int slot = 0, phase = 0, count = 0, come = kResident && whole ? 0 : kRowParts;  // parts of rows
         for (int group = blockIdx.x; group < groups; group += gridDim.x) {
             float c[kStrips][kTiles][4] = {};
             for (int stage = 0; stage < stages; stage++) {
@@ -167,6 +168,7 @@ struct few {
                     for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, first_strip(group) + s, part, stage * kUnits + i);
                     p.multiply(x + i * 1024, lanes, w.Cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
                 };
+                while (come < kRowParts && units * come / kRowParts < (stage + 1) * 8 * kUnits) wait_barrier(rows_there(come++), 0);
                 wait_barrier(full(slot), phase);
                 unit_product<kScheme, kTiles, kStrips> p[2];
                 if ((stage + 1) * 8 * kUnits <= units) {
