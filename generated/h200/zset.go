@@ -618,7 +618,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearBf16Wide_64x32(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLinearBf16_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 158592:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142080:
 			s.launchLinearBf16_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_16Streamed(q, a)
@@ -763,7 +763,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLogitsBf16_8(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 158592:
+		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142080:
 			s.launchLogitsBf16_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
 			s.launchLogitsBf16_32(q, a)

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_bf16_16(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_BF16, 1, 2, 1, 1, 4, true>(a.op);
+    linear_few<ATLAS_SCHEME_BF16, 1, 2, 1, 1, 5, true>(a.op);
 }
