@@ -38,6 +38,9 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		if x.KVType == op.BF16 {
 			limit = max(limit, t.products(op.SchemeBF16))
 		}
+		if x.KVType == op.BF16 && t.Act == op.BF16 { // the weights of the keys are factors in bf16 as well, and then the result
+			limit = max(limit, 1.5*roundBF16)
+		}
 	case op.RotaryCache: // what is cached may have been rounded to the activation type before
 		if t.Act == op.BF16 {
 			limit = roundBF16
