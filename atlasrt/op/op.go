@@ -38,15 +38,6 @@ type Tile struct {
 // TensorMap is a Tile as a copy engine has it.
 type TensorMap [16]uint64
 
-// MapTile makes a descriptor through a stream whose device has a copy engine, which fails as Launch does; others, which
-// launch nothing that reads one, get zeros.
-func MapTile(q Stream, t Tile) (m TensorMap) {
-	if tiler, ok := q.(interface{ TensorMap(Tile) TensorMap }); ok {
-		m = tiler.TensorMap(t)
-	}
-	return m
-}
-
 // Stream is an ordered queue of launches on one device. Models only pass it on.
 //
 // A launch reports nothing: the stream keeps its first error for whoever waits for it, so that a forward pass reads
@@ -58,6 +49,8 @@ type Stream interface {
 	Launch(k Kernel, grid Grid)
 	// Scratch lends device memory until the next call of Scratch takes effect in queue order; 64-byte aligned.
 	Scratch(bytes int64) Ptr
+	// TensorMap makes what a copy engine reads a matrix by. A device without one fails; a stream that runs nothing gives zeros.
+	TensorMap(Tile) TensorMap
 	// Fail records err unless an error came before it.
 	Fail(err error)
 }

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_90a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "e6c18842ff2005f8bcfe43c5ebec40f7",
+		Contract:    "7b180f766175a7f245bdf8198ffd1bca",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -1838,7 +1838,7 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[121], g)
@@ -1853,7 +1853,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[122], g)
@@ -1868,7 +1868,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[123], g)
@@ -1883,7 +1883,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[124], g)
@@ -1898,7 +1898,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[125], g)
@@ -1913,7 +1913,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[126], g)
@@ -1968,7 +1968,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[132], g)
@@ -1983,7 +1983,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[133], g)
@@ -1998,7 +1998,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[134], g)
@@ -2053,7 +2053,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[140], g)
@@ -2068,7 +2068,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[141], g)
@@ -2083,7 +2083,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[142], g)
@@ -2146,7 +2146,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[149], g)
@@ -2161,7 +2161,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[150], g)
@@ -2176,7 +2176,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[151], g)
@@ -2231,7 +2231,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[157], g)
@@ -2246,7 +2246,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[158], g)
@@ -2261,7 +2261,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[159], g)
@@ -2316,7 +2316,7 @@ func (s *Set) launchLinearF8blockWide_128x256(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[165], g)
@@ -2331,7 +2331,7 @@ func (s *Set) launchLinearF8blockWide_128x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[166], g)
@@ -2346,7 +2346,7 @@ func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[167], g)
@@ -2401,7 +2401,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[173], g)
@@ -2416,7 +2416,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[174], g)
@@ -2431,7 +2431,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			op.MapTile(q, op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[175], g)

@@ -12,18 +12,18 @@ func TestTensorMapsAreMadeOnce(t *testing.T) {
 	tile := op.Tile{Data: 4096, Rows: 300, Cols: 96, Pitch: 128, BoxRows: 64, BoxCols: 64}
 	want := op.TensorMap{tensorBF16, 4096, 96, 300, 256, 64, 64, 1, 1, interleaveNone, swizzle128, promoteL2256, outsideIsZero}
 	for range 2 {
-		if got := op.MapTile(b.stream, tile); got != want {
+		if got := b.stream.TensorMap(tile); got != want {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
 	other := tile
 	other.Rows = 301
-	op.MapTile(b.stream, other)
+	b.stream.TensorMap(other)
 	if n := f.calls("cuTensorMapEncodeTiled"); n != 2 {
 		t.Errorf("two tiles took %d calls", n)
 	}
 	other.Pitch = 97
-	op.MapTile(b.stream, other)
+	b.stream.TensorMap(other)
 	if err := b.stream.Sync(); err == nil || !strings.Contains(err.Error(), "describe a matrix of 301×96 elements, 97 apart") {
 		t.Errorf("got error %v", err)
 	}

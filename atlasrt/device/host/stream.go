@@ -47,6 +47,12 @@ func (s *Stream) Scratch(bytes int64) op.Ptr {
 	return s.scratch
 }
 
+// TensorMap fails: no kernel of a CPU reads by one.
+func (s *Stream) TensorMap(op.Tile) op.TensorMap {
+	s.Fail(errors.New("a CPU has no copy engine"))
+	return op.TensorMap{}
+}
+
 // Fail records err unless an error came before it.
 func (s *Stream) Fail(err error) {
 	if s.err == nil {

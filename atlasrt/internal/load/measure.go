@@ -30,6 +30,9 @@ func (m *Measure) Scratch(bytes int64) op.Ptr {
 	return 0
 }
 
+// TensorMap implements op.Stream.
+func (m *Measure) TensorMap(op.Tile) op.TensorMap { return op.TensorMap{} }
+
 // Fail implements op.Stream.
 func (m *Measure) Fail(err error) {
 	if m.Err == nil {

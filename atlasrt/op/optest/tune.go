@@ -185,7 +185,7 @@ func force(q op.Stream, c Candidate, points map[string]op.Kernel, args any) {
 		if len(l.Tiles) > 0 {
 			argument = append(bytes.Clone(block), make([]byte, l.Padding)...)
 			for _, t := range l.Tiles {
-				m := op.MapTile(q, op.Tile{Data: op.Ptr(v.FieldByName(t.Field).Uint()), Rows: t.Rows, Cols: t.Cols, Pitch: t.Pitch, BoxRows: t.Box[0], BoxCols: t.Box[1]})
+				m := q.TensorMap(op.Tile{Data: op.Ptr(v.FieldByName(t.Field).Uint()), Rows: t.Rows, Cols: t.Cols, Pitch: t.Pitch, BoxRows: t.Box[0], BoxCols: t.Box[1]})
 				argument = append(argument, unsafe.Slice((*byte)(unsafe.Pointer(&m)), unsafe.Sizeof(m))...)
 			}
 		}

@@ -8,7 +8,6 @@
 #pragma once
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/bulk.cuh"
-#include "lib/cuda/ptx/cluster.cuh"
 #include "lib/cuda/weight/unit.cuh"
 
 namespace atlas {
