@@ -33,10 +33,10 @@ cuda-toolchain: ## nvcc 13.0 from Python packages, where neither CUDA_HOME nor P
 smoke: bin/atlasc cuda-toolchain ## compile one kernel of each body for hardware that has no image
 	bin/atlasc build --smoke
 
-gpu-tests: cuda ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
+gpu-tests: cuda $(DEFAULT) ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
 	go test -c $(TAGS) -trimpath -ldflags '-s -w' -o bin/gpu/golden.test ./atlasrt
 	cp bin/atlasrt tools/gpu.sh bin/gpu
-	mkdir -p bin/gpu/shared && cp -r $(GOLDEN)/golden bin/gpu/shared
+	mkdir -p bin/gpu/shared bin/gpu/cache && cp -r $(GOLDEN)/golden bin/gpu/shared && cp -r .cache/smollm2 bin/gpu/cache
 	tar -C bin -czf bin/gpu.tgz gpu
 
 arm64: arm64-toolchain build testdata ## compile for arm64 and run it under an emulator

