@@ -84,7 +84,8 @@ func TestBenchReplays(t *testing.T) {
 	if r.Message != "" || r.Bytes != bytes || r.Flops != flops {
 		t.Errorf("%s: got %d bytes, %d flops, want %d and %d", r, r.Bytes, r.Flops, bytes, flops)
 	}
-	if r.Cold.Min <= 0 || r.Cold.Median < r.Cold.Min || r.Warm.Min <= 0 || r.Ceiling <= 0 {
+	// A time is the difference of two: where nearly nothing is done, it can come to nothing.
+	if r.Cold.Min < 0 || r.Cold.Median < r.Cold.Min || r.Warm.Min < 0 || r.Warm.Median < r.Warm.Min || r.Ceiling <= 0 {
 		t.Errorf("%s: times %v, %v and ceiling %d make no sense", r, r.Cold, r.Warm, r.Ceiling)
 	}
 	if captured == 0 || open != 0 {
