@@ -337,12 +337,12 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 }
 
 // Embedding: kernels/h200/base/bf16/kernels.toml:25;
-// kernels/h200/base/q8_0/kernels.toml:24;
-// kernels/h200/base/q4_0/kernels.toml:24;
-// kernels/h200/base/q4_1/kernels.toml:24;
-// kernels/h200/base/f8/kernels.toml:24;
-// kernels/h200/base/f8block/kernels.toml:24;
-// kernels/h200/base/nvfp4/kernels.toml:24.
+// kernels/h200/base/q8_0/kernels.toml:25;
+// kernels/h200/base/q4_0/kernels.toml:25;
+// kernels/h200/base/q4_1/kernels.toml:25;
+// kernels/h200/base/f8/kernels.toml:25;
+// kernels/h200/base/f8block/kernels.toml:25;
+// kernels/h200/base/nvfp4/kernels.toml:25.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -364,13 +364,20 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/h200/base/bf16/kernels.toml:299, 317, 335, 347, 365;
-// kernels/h200/base/q8_0/kernels.toml:260, 278, 296, 308, 326;
-// kernels/h200/base/q4_0/kernels.toml:284, 302, 320, 332, 350;
-// kernels/h200/base/q4_1/kernels.toml:248, 266, 284, 296, 314;
-// kernels/h200/base/f8/kernels.toml:260, 278, 296, 308, 326;
-// kernels/h200/base/f8block/kernels.toml:260, 278, 296, 308, 326;
-// kernels/h200/base/nvfp4/kernels.toml:284, 302, 320, 332, 350.
+// ExpertDown: kernels/h200/base/bf16/experts_wide.toml:26, 44;
+// kernels/h200/base/bf16/experts_few.toml:61, 73, 91;
+// kernels/h200/base/q8_0/experts_wide.toml:26, 44;
+// kernels/h200/base/q8_0/experts_few.toml:61, 73, 91;
+// kernels/h200/base/q4_0/experts_wide.toml:26, 44;
+// kernels/h200/base/q4_0/experts_few.toml:61, 73, 91;
+// kernels/h200/base/q4_1/experts_wide.toml:26, 44;
+// kernels/h200/base/q4_1/experts_few.toml:49, 61, 79;
+// kernels/h200/base/f8/experts_wide.toml:26, 44;
+// kernels/h200/base/f8/experts_few.toml:61, 73, 91;
+// kernels/h200/base/f8block/experts_wide.toml:26, 44;
+// kernels/h200/base/f8block/experts_few.toml:61, 73, 91;
+// kernels/h200/base/nvfp4/experts_wide.toml:26, 44;
+// kernels/h200/base/nvfp4/experts_few.toml:61, 73, 91.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -469,13 +476,20 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// ExpertUp: kernels/h200/base/bf16/kernels.toml:216, 228, 240, 252, 264, 276, 288;
-// kernels/h200/base/q8_0/kernels.toml:177, 189, 201, 213, 225, 237, 249;
-// kernels/h200/base/q4_0/kernels.toml:201, 213, 225, 237, 249, 261, 273;
-// kernels/h200/base/q4_1/kernels.toml:177, 189, 201, 213, 225, 237;
-// kernels/h200/base/f8/kernels.toml:177, 189, 201, 213, 225, 237, 249;
-// kernels/h200/base/f8block/kernels.toml:177, 189, 201, 213, 225, 237, 249;
-// kernels/h200/base/nvfp4/kernels.toml:201, 213, 225, 237, 249, 261, 273.
+// ExpertUp: kernels/h200/base/bf16/experts_wide.toml:2, 14;
+// kernels/h200/base/bf16/experts_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/q8_0/experts_wide.toml:2, 14;
+// kernels/h200/base/q8_0/experts_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/q4_0/experts_wide.toml:2, 14;
+// kernels/h200/base/q4_0/experts_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/q4_1/experts_wide.toml:2, 14;
+// kernels/h200/base/q4_1/experts_few.toml:2, 14, 26, 38;
+// kernels/h200/base/f8/experts_wide.toml:2, 14;
+// kernels/h200/base/f8/experts_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/f8block/experts_wide.toml:2, 14;
+// kernels/h200/base/f8block/experts_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/nvfp4/experts_wide.toml:2, 14;
+// kernels/h200/base/nvfp4/experts_few.toml:2, 14, 26, 38, 50.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -605,13 +619,20 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// Linear: kernels/h200/base/bf16/kernels.toml:33, 47, 60, 74, 86, 98, 110, 122, 134, 146, 158;
-// kernels/h200/base/q8_0/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
-// kernels/h200/base/q4_0/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119, 131;
-// kernels/h200/base/q4_1/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
-// kernels/h200/base/f8/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
-// kernels/h200/base/f8block/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119;
-// kernels/h200/base/nvfp4/kernels.toml:32, 45, 58, 71, 83, 95, 107, 119, 131.
+// Linear: kernels/h200/base/bf16/linear_wide.toml:2, 16, 29, 43, 55, 67;
+// kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/q8_0/linear_wide.toml:2, 15, 28;
+// kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/q4_0/linear_wide.toml:2, 15, 28;
+// kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62;
+// kernels/h200/base/q4_1/linear_wide.toml:2, 15, 28;
+// kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/f8/linear_wide.toml:2, 15, 28;
+// kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/f8block/linear_wide.toml:2, 15, 28;
+// kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/nvfp4/linear_wide.toml:2, 15, 28;
+// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -762,13 +783,13 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// Logits: kernels/h200/base/bf16/kernels.toml:169, 181, 193, 205;
-// kernels/h200/base/q8_0/kernels.toml:130, 142, 154, 166;
-// kernels/h200/base/q4_0/kernels.toml:142, 154, 166, 178, 190;
-// kernels/h200/base/q4_1/kernels.toml:130, 142, 154, 166;
-// kernels/h200/base/f8/kernels.toml:130, 142, 154, 166;
-// kernels/h200/base/f8block/kernels.toml:130, 142, 154, 166;
-// kernels/h200/base/nvfp4/kernels.toml:142, 154, 166, 178, 190.
+// Logits: kernels/h200/base/bf16/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/q8_0/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/q4_0/linear_few.toml:73, 85, 97, 109, 121;
+// kernels/h200/base/q4_1/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/f8/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/f8block/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/nvfp4/linear_few.toml:73, 85, 97, 109, 121.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -858,12 +879,12 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 }
 
 // Pack: kernels/h200/base/bf16/kernels.toml:9;
-// kernels/h200/base/q8_0/kernels.toml:8;
-// kernels/h200/base/q4_0/kernels.toml:8;
-// kernels/h200/base/q4_1/kernels.toml:8;
-// kernels/h200/base/f8/kernels.toml:8;
-// kernels/h200/base/f8block/kernels.toml:8;
-// kernels/h200/base/nvfp4/kernels.toml:8.
+// kernels/h200/base/q8_0/kernels.toml:9;
+// kernels/h200/base/q4_0/kernels.toml:9;
+// kernels/h200/base/q4_1/kernels.toml:9;
+// kernels/h200/base/f8/kernels.toml:9;
+// kernels/h200/base/f8block/kernels.toml:9;
+// kernels/h200/base/nvfp4/kernels.toml:9.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1003,12 +1024,12 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 }
 
 // Unpack: kernels/h200/base/bf16/kernels.toml:17;
-// kernels/h200/base/q8_0/kernels.toml:16;
-// kernels/h200/base/q4_0/kernels.toml:16;
-// kernels/h200/base/q4_1/kernels.toml:16;
-// kernels/h200/base/f8/kernels.toml:16;
-// kernels/h200/base/f8block/kernels.toml:16;
-// kernels/h200/base/nvfp4/kernels.toml:16.
+// kernels/h200/base/q8_0/kernels.toml:17;
+// kernels/h200/base/q4_0/kernels.toml:17;
+// kernels/h200/base/q4_1/kernels.toml:17;
+// kernels/h200/base/f8/kernels.toml:17;
+// kernels/h200/base/f8block/kernels.toml:17;
+// kernels/h200/base/nvfp4/kernels.toml:17.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1054,7 +1075,7 @@ func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/h200/base/q8_0/kernels.toml:24.
+// launchEmbeddingQ8_0: kernels/h200/base/q8_0/kernels.toml:25.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1062,7 +1083,7 @@ func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/h200/base/q4_0/kernels.toml:24.
+// launchEmbeddingQ4_0: kernels/h200/base/q4_0/kernels.toml:25.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1070,7 +1091,7 @@ func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/h200/base/q4_1/kernels.toml:24.
+// launchEmbeddingQ4_1: kernels/h200/base/q4_1/kernels.toml:25.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1078,7 +1099,7 @@ func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingF8: kernels/h200/base/f8/kernels.toml:24.
+// launchEmbeddingF8: kernels/h200/base/f8/kernels.toml:25.
 func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1086,7 +1107,7 @@ func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingF8block: kernels/h200/base/f8block/kernels.toml:24.
+// launchEmbeddingF8block: kernels/h200/base/f8block/kernels.toml:25.
 func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1094,7 +1115,7 @@ func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingNvfp4: kernels/h200/base/nvfp4/kernels.toml:24.
+// launchEmbeddingNvfp4: kernels/h200/base/nvfp4/kernels.toml:25.
 func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1102,7 +1123,7 @@ func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownBf16Wide_128: kernels/h200/base/bf16/kernels.toml:299, order wide.
+// launchExpertDownBf16Wide_128: kernels/h200/base/bf16/experts_wide.toml:26, order wide.
 func (s *Set) launchExpertDownBf16Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1115,7 +1136,7 @@ func (s *Set) launchExpertDownBf16Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Wide_64: kernels/h200/base/bf16/kernels.toml:317, order wide.
+// launchExpertDownBf16Wide_64: kernels/h200/base/bf16/experts_wide.toml:44, order wide.
 func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1128,7 +1149,7 @@ func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Few: kernels/h200/base/bf16/kernels.toml:335, order few.
+// launchExpertDownBf16Few: kernels/h200/base/bf16/experts_few.toml:61, order few.
 func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1136,7 +1157,7 @@ func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/kernels.toml:347, order few.
+// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:73, order few.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1147,7 +1168,7 @@ func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/kernels.toml:365, order few.
+// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:91, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1158,7 +1179,7 @@ func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Wide_128: kernels/h200/base/q8_0/kernels.toml:260, order wide.
+// launchExpertDownQ8_0Wide_128: kernels/h200/base/q8_0/experts_wide.toml:26, order wide.
 func (s *Set) launchExpertDownQ8_0Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1171,7 +1192,7 @@ func (s *Set) launchExpertDownQ8_0Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Wide_64: kernels/h200/base/q8_0/kernels.toml:278, order wide.
+// launchExpertDownQ8_0Wide_64: kernels/h200/base/q8_0/experts_wide.toml:44, order wide.
 func (s *Set) launchExpertDownQ8_0Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1184,7 +1205,7 @@ func (s *Set) launchExpertDownQ8_0Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Few: kernels/h200/base/q8_0/kernels.toml:296, order few.
+// launchExpertDownQ8_0Few: kernels/h200/base/q8_0/experts_few.toml:61, order few.
 func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1192,7 +1213,7 @@ func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/kernels.toml:308, order few.
+// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:73, order few.
 func (s *Set) launchExpertDownQ8_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1203,7 +1224,7 @@ func (s *Set) launchExpertDownQ8_0_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0: kernels/h200/base/q8_0/kernels.toml:326, order few.
+// launchExpertDownQ8_0: kernels/h200/base/q8_0/experts_few.toml:91, order few.
 func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1214,7 +1235,7 @@ func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Wide_128: kernels/h200/base/q4_0/kernels.toml:284, order wide.
+// launchExpertDownQ4_0Wide_128: kernels/h200/base/q4_0/experts_wide.toml:26, order wide.
 func (s *Set) launchExpertDownQ4_0Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1227,7 +1248,7 @@ func (s *Set) launchExpertDownQ4_0Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Wide_64: kernels/h200/base/q4_0/kernels.toml:302, order wide.
+// launchExpertDownQ4_0Wide_64: kernels/h200/base/q4_0/experts_wide.toml:44, order wide.
 func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1240,7 +1261,7 @@ func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Few: kernels/h200/base/q4_0/kernels.toml:320, order few.
+// launchExpertDownQ4_0Few: kernels/h200/base/q4_0/experts_few.toml:61, order few.
 func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1248,7 +1269,7 @@ func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0_8: kernels/h200/base/q4_0/kernels.toml:332, order few.
+// launchExpertDownQ4_0_8: kernels/h200/base/q4_0/experts_few.toml:73, order few.
 func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1259,7 +1280,7 @@ func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0: kernels/h200/base/q4_0/kernels.toml:350, order few.
+// launchExpertDownQ4_0: kernels/h200/base/q4_0/experts_few.toml:91, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1270,7 +1291,7 @@ func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Wide_128: kernels/h200/base/q4_1/kernels.toml:248, order wide.
+// launchExpertDownQ4_1Wide_128: kernels/h200/base/q4_1/experts_wide.toml:26, order wide.
 func (s *Set) launchExpertDownQ4_1Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1283,7 +1304,7 @@ func (s *Set) launchExpertDownQ4_1Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Wide_64: kernels/h200/base/q4_1/kernels.toml:266, order wide.
+// launchExpertDownQ4_1Wide_64: kernels/h200/base/q4_1/experts_wide.toml:44, order wide.
 func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1296,7 +1317,7 @@ func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Few: kernels/h200/base/q4_1/kernels.toml:284, order few.
+// launchExpertDownQ4_1Few: kernels/h200/base/q4_1/experts_few.toml:49, order few.
 func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1304,7 +1325,7 @@ func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1_8: kernels/h200/base/q4_1/kernels.toml:296, order few.
+// launchExpertDownQ4_1_8: kernels/h200/base/q4_1/experts_few.toml:61, order few.
 func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1315,7 +1336,7 @@ func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1: kernels/h200/base/q4_1/kernels.toml:314, order few.
+// launchExpertDownQ4_1: kernels/h200/base/q4_1/experts_few.toml:79, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1326,7 +1347,7 @@ func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Wide_128: kernels/h200/base/f8/kernels.toml:260, order wide.
+// launchExpertDownF8Wide_128: kernels/h200/base/f8/experts_wide.toml:26, order wide.
 func (s *Set) launchExpertDownF8Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1339,7 +1360,7 @@ func (s *Set) launchExpertDownF8Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Wide_64: kernels/h200/base/f8/kernels.toml:278, order wide.
+// launchExpertDownF8Wide_64: kernels/h200/base/f8/experts_wide.toml:44, order wide.
 func (s *Set) launchExpertDownF8Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1352,7 +1373,7 @@ func (s *Set) launchExpertDownF8Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Few: kernels/h200/base/f8/kernels.toml:296, order few.
+// launchExpertDownF8Few: kernels/h200/base/f8/experts_few.toml:61, order few.
 func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1360,7 +1381,7 @@ func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8_8: kernels/h200/base/f8/kernels.toml:308, order few.
+// launchExpertDownF8_8: kernels/h200/base/f8/experts_few.toml:73, order few.
 func (s *Set) launchExpertDownF8_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1371,7 +1392,7 @@ func (s *Set) launchExpertDownF8_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8: kernels/h200/base/f8/kernels.toml:326, order few.
+// launchExpertDownF8: kernels/h200/base/f8/experts_few.toml:91, order few.
 func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1382,7 +1403,7 @@ func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockWide_128: kernels/h200/base/f8block/kernels.toml:260, order wide.
+// launchExpertDownF8blockWide_128: kernels/h200/base/f8block/experts_wide.toml:26, order wide.
 func (s *Set) launchExpertDownF8blockWide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1395,7 +1416,7 @@ func (s *Set) launchExpertDownF8blockWide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockWide_64: kernels/h200/base/f8block/kernels.toml:278, order wide.
+// launchExpertDownF8blockWide_64: kernels/h200/base/f8block/experts_wide.toml:44, order wide.
 func (s *Set) launchExpertDownF8blockWide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1408,7 +1429,7 @@ func (s *Set) launchExpertDownF8blockWide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockFew: kernels/h200/base/f8block/kernels.toml:296, order few.
+// launchExpertDownF8blockFew: kernels/h200/base/f8block/experts_few.toml:61, order few.
 func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1416,7 +1437,7 @@ func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block_8: kernels/h200/base/f8block/kernels.toml:308, order few.
+// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:73, order few.
 func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1427,7 +1448,7 @@ func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block: kernels/h200/base/f8block/kernels.toml:326, order few.
+// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:91, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1438,7 +1459,7 @@ func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Wide_128: kernels/h200/base/nvfp4/kernels.toml:284, order wide.
+// launchExpertDownNvfp4Wide_128: kernels/h200/base/nvfp4/experts_wide.toml:26, order wide.
 func (s *Set) launchExpertDownNvfp4Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1451,7 +1472,7 @@ func (s *Set) launchExpertDownNvfp4Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Wide_64: kernels/h200/base/nvfp4/kernels.toml:302, order wide.
+// launchExpertDownNvfp4Wide_64: kernels/h200/base/nvfp4/experts_wide.toml:44, order wide.
 func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1464,7 +1485,7 @@ func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Few: kernels/h200/base/nvfp4/kernels.toml:320, order few.
+// launchExpertDownNvfp4Few: kernels/h200/base/nvfp4/experts_few.toml:61, order few.
 func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16*int64(a.Rows))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1472,7 +1493,7 @@ func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:332, order few.
+// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:73, order few.
 func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1483,7 +1504,7 @@ func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4: kernels/h200/base/nvfp4/kernels.toml:350, order few.
+// launchExpertDownNvfp4: kernels/h200/base/nvfp4/experts_few.toml:91, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1494,7 +1515,7 @@ func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertUpBf16Wide_128: kernels/h200/base/bf16/kernels.toml:216, order wide.
+// launchExpertUpBf16Wide_128: kernels/h200/base/bf16/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1502,7 +1523,7 @@ func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16Wide_64: kernels/h200/base/bf16/kernels.toml:228, order wide.
+// launchExpertUpBf16Wide_64: kernels/h200/base/bf16/experts_wide.toml:14, order wide.
 func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1510,7 +1531,7 @@ func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16Near: kernels/h200/base/bf16/kernels.toml:240, order few.
+// launchExpertUpBf16Near: kernels/h200/base/bf16/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpBf16Near(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1518,31 +1539,31 @@ func (s *Set) launchExpertUpBf16Near(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16Here: kernels/h200/base/bf16/kernels.toml:252, order few.
+// launchExpertUpBf16Here: kernels/h200/base/bf16/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpBf16Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[75], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_8: kernels/h200/base/bf16/kernels.toml:264, order few.
+// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[76], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_32: kernels/h200/base/bf16/kernels.toml:276, order few.
+// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[77], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Odd: kernels/h200/base/bf16/kernels.toml:288, order few.
+// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[78], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Wide_128: kernels/h200/base/q8_0/kernels.toml:177, order wide.
+// launchExpertUpQ8_0Wide_128: kernels/h200/base/q8_0/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1550,7 +1571,7 @@ func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0Wide_64: kernels/h200/base/q8_0/kernels.toml:189, order wide.
+// launchExpertUpQ8_0Wide_64: kernels/h200/base/q8_0/experts_wide.toml:14, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1558,7 +1579,7 @@ func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0Near: kernels/h200/base/q8_0/kernels.toml:201, order few.
+// launchExpertUpQ8_0Near: kernels/h200/base/q8_0/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpQ8_0Near(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1566,31 +1587,31 @@ func (s *Set) launchExpertUpQ8_0Near(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0Here: kernels/h200/base/q8_0/kernels.toml:213, order few.
+// launchExpertUpQ8_0Here: kernels/h200/base/q8_0/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpQ8_0Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[82], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0_8: kernels/h200/base/q8_0/kernels.toml:225, order few.
+// launchExpertUpQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpQ8_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[83], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0_32: kernels/h200/base/q8_0/kernels.toml:237, order few.
+// launchExpertUpQ8_0_32: kernels/h200/base/q8_0/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpQ8_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[84], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/kernels.toml:249, order few.
+// launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpQ8_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[85], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Wide_128: kernels/h200/base/q4_0/kernels.toml:201, order wide.
+// launchExpertUpQ4_0Wide_128: kernels/h200/base/q4_0/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1598,7 +1619,7 @@ func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Wide_64: kernels/h200/base/q4_0/kernels.toml:213, order wide.
+// launchExpertUpQ4_0Wide_64: kernels/h200/base/q4_0/experts_wide.toml:14, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1606,7 +1627,7 @@ func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Near: kernels/h200/base/q4_0/kernels.toml:225, order few.
+// launchExpertUpQ4_0Near: kernels/h200/base/q4_0/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpQ4_0Near(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1614,31 +1635,31 @@ func (s *Set) launchExpertUpQ4_0Near(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Here: kernels/h200/base/q4_0/kernels.toml:237, order few.
+// launchExpertUpQ4_0Here: kernels/h200/base/q4_0/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpQ4_0Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[89], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_8: kernels/h200/base/q4_0/kernels.toml:249, order few.
+// launchExpertUpQ4_0_8: kernels/h200/base/q4_0/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpQ4_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[90], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_32: kernels/h200/base/q4_0/kernels.toml:261, order few.
+// launchExpertUpQ4_0_32: kernels/h200/base/q4_0/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpQ4_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[91], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Odd: kernels/h200/base/q4_0/kernels.toml:273, order few.
+// launchExpertUpQ4_0Odd: kernels/h200/base/q4_0/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpQ4_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[92], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Wide_128: kernels/h200/base/q4_1/kernels.toml:177, order wide.
+// launchExpertUpQ4_1Wide_128: kernels/h200/base/q4_1/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1646,7 +1667,7 @@ func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1Wide_64: kernels/h200/base/q4_1/kernels.toml:189, order wide.
+// launchExpertUpQ4_1Wide_64: kernels/h200/base/q4_1/experts_wide.toml:14, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1654,31 +1675,31 @@ func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1Here: kernels/h200/base/q4_1/kernels.toml:201, order few.
+// launchExpertUpQ4_1Here: kernels/h200/base/q4_1/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpQ4_1Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[95], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_8: kernels/h200/base/q4_1/kernels.toml:213, order few.
+// launchExpertUpQ4_1_8: kernels/h200/base/q4_1/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpQ4_1_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[96], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_32: kernels/h200/base/q4_1/kernels.toml:225, order few.
+// launchExpertUpQ4_1_32: kernels/h200/base/q4_1/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpQ4_1_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[97], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Odd: kernels/h200/base/q4_1/kernels.toml:237, order few.
+// launchExpertUpQ4_1Odd: kernels/h200/base/q4_1/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpQ4_1Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[98], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Wide_128: kernels/h200/base/f8/kernels.toml:177, order wide.
+// launchExpertUpF8Wide_128: kernels/h200/base/f8/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1686,7 +1707,7 @@ func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8Wide_64: kernels/h200/base/f8/kernels.toml:189, order wide.
+// launchExpertUpF8Wide_64: kernels/h200/base/f8/experts_wide.toml:14, order wide.
 func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1694,7 +1715,7 @@ func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8Near: kernels/h200/base/f8/kernels.toml:201, order few.
+// launchExpertUpF8Near: kernels/h200/base/f8/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpF8Near(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1702,31 +1723,31 @@ func (s *Set) launchExpertUpF8Near(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8Here: kernels/h200/base/f8/kernels.toml:213, order few.
+// launchExpertUpF8Here: kernels/h200/base/f8/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpF8Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[102], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8_8: kernels/h200/base/f8/kernels.toml:225, order few.
+// launchExpertUpF8_8: kernels/h200/base/f8/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpF8_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8_32: kernels/h200/base/f8/kernels.toml:237, order few.
+// launchExpertUpF8_32: kernels/h200/base/f8/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpF8_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[104], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Odd: kernels/h200/base/f8/kernels.toml:249, order few.
+// launchExpertUpF8Odd: kernels/h200/base/f8/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpF8Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[105], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockWide_128: kernels/h200/base/f8block/kernels.toml:177, order wide.
+// launchExpertUpF8blockWide_128: kernels/h200/base/f8block/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpF8blockWide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1734,7 +1755,7 @@ func (s *Set) launchExpertUpF8blockWide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8blockWide_64: kernels/h200/base/f8block/kernels.toml:189, order wide.
+// launchExpertUpF8blockWide_64: kernels/h200/base/f8block/experts_wide.toml:14, order wide.
 func (s *Set) launchExpertUpF8blockWide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1742,7 +1763,7 @@ func (s *Set) launchExpertUpF8blockWide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8blockNear: kernels/h200/base/f8block/kernels.toml:201, order few.
+// launchExpertUpF8blockNear: kernels/h200/base/f8block/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpF8blockNear(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1750,31 +1771,31 @@ func (s *Set) launchExpertUpF8blockNear(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8blockHere: kernels/h200/base/f8block/kernels.toml:213, order few.
+// launchExpertUpF8blockHere: kernels/h200/base/f8block/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpF8blockHere(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[109], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_8: kernels/h200/base/f8block/kernels.toml:225, order few.
+// launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[110], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_32: kernels/h200/base/f8block/kernels.toml:237, order few.
+// launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[111], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockOdd: kernels/h200/base/f8block/kernels.toml:249, order few.
+// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[112], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Wide_128: kernels/h200/base/nvfp4/kernels.toml:201, order wide.
+// launchExpertUpNvfp4Wide_128: kernels/h200/base/nvfp4/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1782,7 +1803,7 @@ func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4Wide_64: kernels/h200/base/nvfp4/kernels.toml:213, order wide.
+// launchExpertUpNvfp4Wide_64: kernels/h200/base/nvfp4/experts_wide.toml:14, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1790,7 +1811,7 @@ func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4Near: kernels/h200/base/nvfp4/kernels.toml:225, order few.
+// launchExpertUpNvfp4Near: kernels/h200/base/nvfp4/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpNvfp4Near(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(132 + 132*min(1, int64(a.Rows)*int64(a.TopK)/24)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1798,25 +1819,25 @@ func (s *Set) launchExpertUpNvfp4Near(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4Here: kernels/h200/base/nvfp4/kernels.toml:237, order few.
+// launchExpertUpNvfp4Here: kernels/h200/base/nvfp4/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpNvfp4Here(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[116], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:249, order few.
+// launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpNvfp4_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[117], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:261, order few.
+// launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpNvfp4_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[118], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/kernels.toml:273, order few.
+// launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpNvfp4Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[119], op.Grid{X: 132, Y: 1, Z: 1})
@@ -1830,7 +1851,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
-// launchLinearBf16Wide_128x256: kernels/h200/base/bf16/kernels.toml:33, order wide.
+// launchLinearBf16Wide_128x256: kernels/h200/base/bf16/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1845,7 +1866,7 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/kernels.toml:47, order wide.
+// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:16, order wide.
 func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1860,7 +1881,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/kernels.toml:60, order wide.
+// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:29, order wide.
 func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1875,7 +1896,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/kernels.toml:74, order wide.
+// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:43, order wide.
 func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1890,7 +1911,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/kernels.toml:86, order wide.
+// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:55, order wide.
 func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1905,7 +1926,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/kernels.toml:98, order wide.
+// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:67, order wide.
 func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1920,7 +1941,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_8: kernels/h200/base/bf16/kernels.toml:110, order few.
+// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:2, order few.
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1928,7 +1949,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_16: kernels/h200/base/bf16/kernels.toml:122, order few.
+// launchLinearBf16_16: kernels/h200/base/bf16/linear_few.toml:14, order few.
 func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1936,7 +1957,7 @@ func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_16Streamed: kernels/h200/base/bf16/kernels.toml:134, order few.
+// launchLinearBf16_16Streamed: kernels/h200/base/bf16/linear_few.toml:26, order few.
 func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1944,7 +1965,7 @@ func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_32: kernels/h200/base/bf16/kernels.toml:146, order few.
+// launchLinearBf16_32: kernels/h200/base/bf16/linear_few.toml:38, order few.
 func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1952,7 +1973,7 @@ func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16: kernels/h200/base/bf16/kernels.toml:158, order few.
+// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:50, order few.
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1960,7 +1981,7 @@ func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/kernels.toml:32, order wide.
+// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1975,7 +1996,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/kernels.toml:45, order wide.
+// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:15, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -1990,7 +2011,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/kernels.toml:58, order wide.
+// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:28, order wide.
 func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2005,7 +2026,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_8: kernels/h200/base/q8_0/kernels.toml:71, order few.
+// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:2, order few.
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2013,7 +2034,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_16: kernels/h200/base/q8_0/kernels.toml:83, order few.
+// launchLinearQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:14, order few.
 func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2021,7 +2042,7 @@ func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_16Streamed: kernels/h200/base/q8_0/kernels.toml:95, order few.
+// launchLinearQ8_0_16Streamed: kernels/h200/base/q8_0/linear_few.toml:26, order few.
 func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2029,7 +2050,7 @@ func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_32: kernels/h200/base/q8_0/kernels.toml:107, order few.
+// launchLinearQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:38, order few.
 func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2037,7 +2058,7 @@ func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0: kernels/h200/base/q8_0/kernels.toml:119, order few.
+// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:50, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2045,7 +2066,7 @@ func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x256: kernels/h200/base/q4_0/kernels.toml:32, order wide.
+// launchLinearQ4_0Wide_128x256: kernels/h200/base/q4_0/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2060,7 +2081,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x128: kernels/h200/base/q4_0/kernels.toml:45, order wide.
+// launchLinearQ4_0Wide_128x128: kernels/h200/base/q4_0/linear_wide.toml:15, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2075,7 +2096,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_64x128: kernels/h200/base/q4_0/kernels.toml:58, order wide.
+// launchLinearQ4_0Wide_64x128: kernels/h200/base/q4_0/linear_wide.toml:28, order wide.
 func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2090,7 +2111,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_8Large: kernels/h200/base/q4_0/kernels.toml:71, order few.
+// launchLinearQ4_0_8Large: kernels/h200/base/q4_0/linear_few.toml:2, order few.
 func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2098,7 +2119,7 @@ func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_8: kernels/h200/base/q4_0/kernels.toml:83, order few.
+// launchLinearQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:14, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2106,7 +2127,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_16: kernels/h200/base/q4_0/kernels.toml:95, order few.
+// launchLinearQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:26, order few.
 func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2114,7 +2135,7 @@ func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/kernels.toml:107, order few.
+// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/linear_few.toml:38, order few.
 func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2122,7 +2143,7 @@ func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_32: kernels/h200/base/q4_0/kernels.toml:119, order few.
+// launchLinearQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:50, order few.
 func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2130,7 +2151,7 @@ func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0: kernels/h200/base/q4_0/kernels.toml:131, order few.
+// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:62, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2138,7 +2159,7 @@ func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x256: kernels/h200/base/q4_1/kernels.toml:32, order wide.
+// launchLinearQ4_1Wide_128x256: kernels/h200/base/q4_1/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2153,7 +2174,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x128: kernels/h200/base/q4_1/kernels.toml:45, order wide.
+// launchLinearQ4_1Wide_128x128: kernels/h200/base/q4_1/linear_wide.toml:15, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2168,7 +2189,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_64x128: kernels/h200/base/q4_1/kernels.toml:58, order wide.
+// launchLinearQ4_1Wide_64x128: kernels/h200/base/q4_1/linear_wide.toml:28, order wide.
 func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2183,7 +2204,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_8: kernels/h200/base/q4_1/kernels.toml:71, order few.
+// launchLinearQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:2, order few.
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2191,7 +2212,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_16: kernels/h200/base/q4_1/kernels.toml:83, order few.
+// launchLinearQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:14, order few.
 func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2199,7 +2220,7 @@ func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_16Streamed: kernels/h200/base/q4_1/kernels.toml:95, order few.
+// launchLinearQ4_1_16Streamed: kernels/h200/base/q4_1/linear_few.toml:26, order few.
 func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2207,7 +2228,7 @@ func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_32: kernels/h200/base/q4_1/kernels.toml:107, order few.
+// launchLinearQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:38, order few.
 func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2215,7 +2236,7 @@ func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1: kernels/h200/base/q4_1/kernels.toml:119, order few.
+// launchLinearQ4_1: kernels/h200/base/q4_1/linear_few.toml:50, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2223,7 +2244,7 @@ func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/kernels.toml:32, order wide.
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2238,7 +2259,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/kernels.toml:45, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:15, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2253,7 +2274,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/kernels.toml:58, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:28, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2268,7 +2289,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_8: kernels/h200/base/f8/kernels.toml:71, order few.
+// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:2, order few.
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2276,7 +2297,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_16: kernels/h200/base/f8/kernels.toml:83, order few.
+// launchLinearF8_16: kernels/h200/base/f8/linear_few.toml:14, order few.
 func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2284,7 +2305,7 @@ func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_16Streamed: kernels/h200/base/f8/kernels.toml:95, order few.
+// launchLinearF8_16Streamed: kernels/h200/base/f8/linear_few.toml:26, order few.
 func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2292,7 +2313,7 @@ func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_32: kernels/h200/base/f8/kernels.toml:107, order few.
+// launchLinearF8_32: kernels/h200/base/f8/linear_few.toml:38, order few.
 func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2300,7 +2321,7 @@ func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8: kernels/h200/base/f8/kernels.toml:119, order few.
+// launchLinearF8: kernels/h200/base/f8/linear_few.toml:50, order few.
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2308,7 +2329,7 @@ func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockWide_128x256: kernels/h200/base/f8block/kernels.toml:32, order wide.
+// launchLinearF8blockWide_128x256: kernels/h200/base/f8block/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearF8blockWide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2323,7 +2344,7 @@ func (s *Set) launchLinearF8blockWide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockWide_128x128: kernels/h200/base/f8block/kernels.toml:45, order wide.
+// launchLinearF8blockWide_128x128: kernels/h200/base/f8block/linear_wide.toml:15, order wide.
 func (s *Set) launchLinearF8blockWide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2338,7 +2359,7 @@ func (s *Set) launchLinearF8blockWide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockWide_64x128: kernels/h200/base/f8block/kernels.toml:58, order wide.
+// launchLinearF8blockWide_64x128: kernels/h200/base/f8block/linear_wide.toml:28, order wide.
 func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2353,7 +2374,7 @@ func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_8: kernels/h200/base/f8block/kernels.toml:71, order few.
+// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:2, order few.
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2361,7 +2382,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_16: kernels/h200/base/f8block/kernels.toml:83, order few.
+// launchLinearF8block_16: kernels/h200/base/f8block/linear_few.toml:14, order few.
 func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2369,7 +2390,7 @@ func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_16Streamed: kernels/h200/base/f8block/kernels.toml:95, order few.
+// launchLinearF8block_16Streamed: kernels/h200/base/f8block/linear_few.toml:26, order few.
 func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2377,7 +2398,7 @@ func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_32: kernels/h200/base/f8block/kernels.toml:107, order few.
+// launchLinearF8block_32: kernels/h200/base/f8block/linear_few.toml:38, order few.
 func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2385,7 +2406,7 @@ func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block: kernels/h200/base/f8block/kernels.toml:119, order few.
+// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:50, order few.
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2393,7 +2414,7 @@ func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/kernels.toml:32, order wide.
+// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2408,7 +2429,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/kernels.toml:45, order wide.
+// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:15, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2423,7 +2444,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/kernels.toml:58, order wide.
+// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:28, order wide.
 func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2438,7 +2459,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_8Large: kernels/h200/base/nvfp4/kernels.toml:71, order few.
+// launchLinearNvfp4_8Large: kernels/h200/base/nvfp4/linear_few.toml:2, order few.
 func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2446,7 +2467,7 @@ func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:83, order few.
+// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:14, order few.
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2454,7 +2475,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_16: kernels/h200/base/nvfp4/kernels.toml:95, order few.
+// launchLinearNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:26, order few.
 func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2462,7 +2483,7 @@ func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_16Streamed: kernels/h200/base/nvfp4/kernels.toml:107, order few.
+// launchLinearNvfp4_16Streamed: kernels/h200/base/nvfp4/linear_few.toml:38, order few.
 func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2470,7 +2491,7 @@ func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:119, order few.
+// launchLinearNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
 func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2478,7 +2499,7 @@ func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4: kernels/h200/base/nvfp4/kernels.toml:131, order few.
+// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2486,7 +2507,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLogitsBf16_8: kernels/h200/base/bf16/kernels.toml:169, order few.
+// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:61, order few.
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2494,7 +2515,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsBf16_16: kernels/h200/base/bf16/kernels.toml:181, order few.
+// launchLogitsBf16_16: kernels/h200/base/bf16/linear_few.toml:73, order few.
 func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2502,7 +2523,7 @@ func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsBf16_32: kernels/h200/base/bf16/kernels.toml:193, order few.
+// launchLogitsBf16_32: kernels/h200/base/bf16/linear_few.toml:85, order few.
 func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2510,7 +2531,7 @@ func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsBf16: kernels/h200/base/bf16/kernels.toml:205, order few.
+// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:97, order few.
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2518,7 +2539,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/h200/base/q8_0/kernels.toml:130, order few.
+// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:61, order few.
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2526,7 +2547,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_16: kernels/h200/base/q8_0/kernels.toml:142, order few.
+// launchLogitsQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:73, order few.
 func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2534,7 +2555,7 @@ func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_32: kernels/h200/base/q8_0/kernels.toml:154, order few.
+// launchLogitsQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:85, order few.
 func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2542,7 +2563,7 @@ func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0: kernels/h200/base/q8_0/kernels.toml:166, order few.
+// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:97, order few.
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2550,7 +2571,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_8Large: kernels/h200/base/q4_0/kernels.toml:142, order few.
+// launchLogitsQ4_0_8Large: kernels/h200/base/q4_0/linear_few.toml:73, order few.
 func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2558,7 +2579,7 @@ func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_8: kernels/h200/base/q4_0/kernels.toml:154, order few.
+// launchLogitsQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:85, order few.
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2566,7 +2587,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_16: kernels/h200/base/q4_0/kernels.toml:166, order few.
+// launchLogitsQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:97, order few.
 func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2574,7 +2595,7 @@ func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_32: kernels/h200/base/q4_0/kernels.toml:178, order few.
+// launchLogitsQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:109, order few.
 func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2582,7 +2603,7 @@ func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0: kernels/h200/base/q4_0/kernels.toml:190, order few.
+// launchLogitsQ4_0: kernels/h200/base/q4_0/linear_few.toml:121, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2590,7 +2611,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1_8: kernels/h200/base/q4_1/kernels.toml:130, order few.
+// launchLogitsQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:61, order few.
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2598,7 +2619,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1_16: kernels/h200/base/q4_1/kernels.toml:142, order few.
+// launchLogitsQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:73, order few.
 func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2606,7 +2627,7 @@ func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1_32: kernels/h200/base/q4_1/kernels.toml:154, order few.
+// launchLogitsQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:85, order few.
 func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2614,7 +2635,7 @@ func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1: kernels/h200/base/q4_1/kernels.toml:166, order few.
+// launchLogitsQ4_1: kernels/h200/base/q4_1/linear_few.toml:97, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2622,7 +2643,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8_8: kernels/h200/base/f8/kernels.toml:130, order few.
+// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:61, order few.
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2630,7 +2651,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8_16: kernels/h200/base/f8/kernels.toml:142, order few.
+// launchLogitsF8_16: kernels/h200/base/f8/linear_few.toml:73, order few.
 func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2638,7 +2659,7 @@ func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8_32: kernels/h200/base/f8/kernels.toml:154, order few.
+// launchLogitsF8_32: kernels/h200/base/f8/linear_few.toml:85, order few.
 func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2646,7 +2667,7 @@ func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8: kernels/h200/base/f8/kernels.toml:166, order few.
+// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:97, order few.
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2654,7 +2675,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block_8: kernels/h200/base/f8block/kernels.toml:130, order few.
+// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:61, order few.
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2662,7 +2683,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block_16: kernels/h200/base/f8block/kernels.toml:142, order few.
+// launchLogitsF8block_16: kernels/h200/base/f8block/linear_few.toml:73, order few.
 func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2670,7 +2691,7 @@ func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block_32: kernels/h200/base/f8block/kernels.toml:154, order few.
+// launchLogitsF8block_32: kernels/h200/base/f8block/linear_few.toml:85, order few.
 func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2678,7 +2699,7 @@ func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block: kernels/h200/base/f8block/kernels.toml:166, order few.
+// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:97, order few.
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2686,7 +2707,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4_8Large: kernels/h200/base/nvfp4/kernels.toml:142, order few.
+// launchLogitsNvfp4_8Large: kernels/h200/base/nvfp4/linear_few.toml:73, order few.
 func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2694,7 +2715,7 @@ func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/kernels.toml:154, order few.
+// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:85, order few.
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2702,7 +2723,7 @@ func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4_16: kernels/h200/base/nvfp4/kernels.toml:166, order few.
+// launchLogitsNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:97, order few.
 func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2710,7 +2731,7 @@ func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4_32: kernels/h200/base/nvfp4/kernels.toml:178, order few.
+// launchLogitsNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:109, order few.
 func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2718,7 +2739,7 @@ func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/kernels.toml:190, order few.
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2734,7 +2755,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ8_0: kernels/h200/base/q8_0/kernels.toml:8.
+// launchPackQ8_0: kernels/h200/base/q8_0/kernels.toml:9.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2742,7 +2763,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_0: kernels/h200/base/q4_0/kernels.toml:8.
+// launchPackQ4_0: kernels/h200/base/q4_0/kernels.toml:9.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2750,7 +2771,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_1: kernels/h200/base/q4_1/kernels.toml:8.
+// launchPackQ4_1: kernels/h200/base/q4_1/kernels.toml:9.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2758,7 +2779,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackF8: kernels/h200/base/f8/kernels.toml:8.
+// launchPackF8: kernels/h200/base/f8/kernels.toml:9.
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2766,7 +2787,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackF8block: kernels/h200/base/f8block/kernels.toml:8.
+// launchPackF8block: kernels/h200/base/f8block/kernels.toml:9.
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2774,7 +2795,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackNvfp4: kernels/h200/base/nvfp4/kernels.toml:8.
+// launchPackNvfp4: kernels/h200/base/nvfp4/kernels.toml:9.
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3223,7 +3244,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ8_0: kernels/h200/base/q8_0/kernels.toml:16.
+// launchUnpackQ8_0: kernels/h200/base/q8_0/kernels.toml:17.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3231,7 +3252,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_0: kernels/h200/base/q4_0/kernels.toml:16.
+// launchUnpackQ4_0: kernels/h200/base/q4_0/kernels.toml:17.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3239,7 +3260,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_1: kernels/h200/base/q4_1/kernels.toml:16.
+// launchUnpackQ4_1: kernels/h200/base/q4_1/kernels.toml:17.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3247,7 +3268,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackF8: kernels/h200/base/f8/kernels.toml:16.
+// launchUnpackF8: kernels/h200/base/f8/kernels.toml:17.
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3255,7 +3276,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackF8block: kernels/h200/base/f8block/kernels.toml:16.
+// launchUnpackF8block: kernels/h200/base/f8block/kernels.toml:17.
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3263,7 +3284,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackNvfp4: kernels/h200/base/nvfp4/kernels.toml:16.
+// launchUnpackNvfp4: kernels/h200/base/nvfp4/kernels.toml:17.
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3276,17 +3297,17 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:4
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:5
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:4
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:5
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:4
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:5
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:4
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:5
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 512
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:4
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:5
 		return (int64(rows) + 15) / 16 * ((int64(cols)+31)/32*512 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:4
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:5
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
 	}
 	return 0
