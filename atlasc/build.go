@@ -43,9 +43,23 @@ func (c *buildCommand) Validate() error {
 }
 
 func (c *buildCommand) Run(env *environment) error {
+	if mark := c.mark(env); mark != "" {
+		if _, err := os.Stat(mark); err == nil {
+			return nil
+		}
+	}
+	settled, err := c.build(env)
+	if err == nil && settled {
+		leaveMark(c.mark(env))
+	}
+	return err
+}
+
+// build does it, and tells whether it left nothing to do.
+func (c *buildCommand) build(env *environment) (settled bool, err error) {
 	p, packages, err := c.generate(env)
 	if err != nil || c.NoCompile {
-		return err
+		return err == nil, err
 	}
 	work := env.image
 	if c.Smoke {
@@ -73,9 +87,9 @@ func (c *buildCommand) Run(env *environment) error {
 		failed = append(failed, err)
 	}
 	if len(absent) == len(packages) { // else what can be built is built
-		return absent[0]
+		return false, absent[0]
 	}
-	return errors.Join(failed...)
+	return len(absent) == 0, errors.Join(failed...)
 }
 
 // generate reads the sources, writes the code, and returns what is to be compiled. Nobody else writes meanwhile.

@@ -135,15 +135,23 @@ func report(stderr io.Writer, err error) int {
 	return exitFindings
 }
 
+// cacheFolder is where compiled kernels are kept.
+func (env *environment) cacheFolder() (string, error) {
+	if env.cache != "" {
+		return env.cache, nil
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder (pass --cache): %w", err)
+	}
+	return filepath.Join(user, "atlasc"), nil
+}
+
 // builder makes a Builder for a project.
 func (env *environment) builder(p *project) (*toolchain.Builder, error) {
-	dir := env.cache
-	if dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return nil, fmt.Errorf("find the user's cache folder (pass --cache): %w", err)
-		}
-		dir = filepath.Join(user, "atlasc")
+	dir, err := env.cacheFolder()
+	if err != nil {
+		return nil, err
 	}
 	return &toolchain.Builder{Root: p.root, CacheDir: dir, Parallel: runtime.NumCPU(), Sources: p.out.Sources, Reread: p.reread}, nil
 }

@@ -17,7 +17,7 @@ for what in "$@"; do
     golden) check ./golden.test -test.run "/.*/$hardware|SmolLM2/$hardware|Circumstances/$hardware|GPUAgrees" ;;
     sanitizer)
         for tool in memcheck racecheck; do
-            check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name regex:atlas_ ./atlasrt ops test --hardware "$hardware" --short
+            check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name kernel_substring=atlas_ ./atlasrt ops test --hardware "$hardware" --short
         done ;;
     *) echo "unknown: $what (ops, golden or sanitizer)"; exit 2 ;;
     esac
