@@ -1,8 +1,8 @@
 // Command atlasrt serves language models with kernels that were compiled for this machine ahead of time.
 //
 // This package is the only reader of flags, environment and configuration files, and the only one that links generated
-// code and ends the process. Exit codes: 0 done, 1 the command failed, 2 the command line makes no sense, 3 a signal stopped
-// it before it was ready.
+// code and ends the process. Exit codes: 0 done, 1 the command failed or a server lost its device, 2 the command line makes no
+// sense, 3 a signal stopped it before it was ready.
 package main
 
 import (

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -37,7 +38,7 @@ type serveCommand struct {
 	LogJSON     bool          `name:"log-json" help:"Log JSON."`
 }
 
-// Run implements the command: it ends after SIGINT or SIGTERM, when running requests have ended.
+// Run implements the command: it ends after SIGINT or SIGTERM, or when the device is lost, once running requests have ended.
 func (c *serveCommand) Run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -78,6 +79,13 @@ func (c *serveCommand) Run() error {
 		return err
 	}
 	defer e.Close()
+	go func() {
+		select {
+		case <-e.Lost():
+			stop()
+		case <-ctx.Done():
+		}
+	}()
 	if c.Kernels != "" {
 		if err := m.Target.FollowKernels(ctx, c.Kernels, e, log); err != nil {
 			return err
@@ -102,7 +110,7 @@ func (c *serveCommand) Run() error {
 	log.Info("ready", "model", names[0], "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
 		"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
 		"address", "http://"+config.Addr, "seconds", fmt.Sprintf("%.2f", time.Since(start).Seconds()))
-	return s.Run(ctx)
+	return errors.Join(s.Run(ctx), e.Err())
 }
 
 // keys gathers the keys of flags, environment and file.

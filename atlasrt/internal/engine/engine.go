@@ -48,6 +48,7 @@ type Engine struct {
 	beat    atomic.Int64 // nanoseconds after started; negative while there is nothing to do
 	counts  counters
 	broken  atomic.Pointer[error]
+	lost    chan struct{} // closed when broken is set first
 }
 
 // New takes the memory that Config names and starts the engine's goroutine, which ends with Close.
@@ -70,7 +71,7 @@ func build(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e := &Engine{runner: r, log: config.Log, closing: make(chan struct{}), stopped: make(chan struct{}), started: time.Now()}
+	e := &Engine{runner: r, log: config.Log, closing: make(chan struct{}), stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now()}
 	e.cache = cache.New(config.Blocks, config.BlockSize, !config.NoPrefixSharing)
 	e.scheduler = sched.New(config.limits(), e.cache)
 	e.changed = sync.NewCond(&e.mutex)
@@ -186,6 +187,9 @@ func (e *Engine) Err() error {
 	}
 	return nil
 }
+
+// Lost is closed when the device is first found not to work any more. Most devices never do again in this process.
+func (e *Engine) Lost() <-chan struct{} { return e.lost }
 
 // loop is the engine: step after step. A step is planned and queued; while the device works, the tokens of the step before
 // are handed out. Where the device overlaps, that step may still run when the next one is queued.
@@ -391,5 +395,10 @@ func (e *Engine) fail(err error) {
 	if again := e.runner.stream.Sync(); again != nil {
 		again = fmt.Errorf("the device does not work any more: %w", again)
 		e.broken.Store(&again)
+		select {
+		case <-e.lost:
+		default:
+			close(e.lost)
+		}
 	}
 }

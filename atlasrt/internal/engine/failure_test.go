@@ -66,9 +66,21 @@ func TestBrokenDevice(t *testing.T) {
 		}
 		f.device.sync = func() error { return f.device.fault(0) }
 	})
+	was := false
 	for _, now := range []bool{false, true, true, false} {
 		broken.Store(now)
 		got := f.ask(t, greedy([]int32{1}, 3))
+		was = was || now
+		select {
+		case <-f.Lost():
+			if !was {
+				t.Error("the device works and is said to be lost")
+			}
+		default:
+			if was {
+				t.Error("nobody is told that the device is lost")
+			}
+		}
 		if now && (got.finish != FinishError || !errors.Is(got.err, errBroken) || !errors.Is(f.Err(), errBroken)) {
 			t.Errorf("broken: got %v %v, Err %v; want %v", got.finish, got.err, f.Err(), errBroken)
 		}

@@ -15,6 +15,7 @@ type Need struct {
 	Layout                                     model.Layout
 	WeightBytes, ActivationBytes, ScratchBytes int64
 	MemoryBytes                                int64 // that may be used in all
+	FreeBytes                                  int64 // on the device; 0 where that does not matter
 	KVType                                     op.DType
 	BlockSize                                  int // tokens
 	MaxContext, MaxSequences, MaxBatchTokens   int
@@ -128,7 +129,12 @@ func (n Need) doesNotFit() error {
 		ways = append(ways, "--kv-type bf16")
 	}
 	least := n.least()
-	ways = append(ways, fmt.Sprintf("--memory %dMiB", (least+1<<20-1)>>20))
+	if n.FreeBytes == 0 || least <= n.FreeBytes {
+		ways = append(ways, fmt.Sprintf("--memory %dMiB", (least+1<<20-1)>>20))
+	}
+	if len(ways) == 0 {
+		ways = append(ways, fmt.Sprintf("a smaller model or fewer bits: the device has %d free", n.FreeBytes))
+	}
 	return fmt.Errorf("one sequence of %d tokens takes %d bytes with the model, and %d may be used: weights %d, activations %d, scratch %d, "+
 		"step %d, logits %d, cache %d (change to %s)", n.MaxContext, least, n.MemoryBytes, n.WeightBytes, n.ActivationBytes, n.ScratchBytes,
 		n.inputBytes(), n.logitBytes(), int64(divideUp(n.MaxContext, n.BlockSize))*n.blockBytes(), strings.Join(ways, ", or "))

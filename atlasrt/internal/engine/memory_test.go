@@ -74,6 +74,7 @@ func TestPlanSaysWhatToChange(t *testing.T) {
 		{"too many sequences", func(n *Need) { n.MaxSequences, n.MemoryBytes = 512, 280<<20 }, "--max-sequences --memory"},
 		{"f32 cache", func(n *Need) { n.KVType, n.MaxContext, n.MemoryBytes = op.F32, 4096, 360<<20 }, "--max-context --kv-type --memory"},
 		{"not even the weights", func(n *Need) { n.MemoryBytes = 100 << 20 }, "--memory"},
+		{"more than is free", func(n *Need) { n.MaxContext, n.MemoryBytes, n.FreeBytes = 8192, 340<<20, 341<<20 }, "--max-context"},
 	}
 	flag := regexp.MustCompile(`(--[a-z-]+) ([a-z0-9_]+?)(MiB)?[,)]`)
 	for _, test := range cases {
@@ -119,6 +120,16 @@ func TestPlanSaysWhatToChange(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Memory that the device does not have is no way.
+func TestPlanNamesOnlyMemoryThatIsThere(t *testing.T) {
+	n := small()
+	n.MemoryBytes, n.FreeBytes = 90<<20, 100<<20
+	_, err := Plan(n)
+	if err == nil || strings.Contains(err.Error(), "--memory") || !strings.Contains(err.Error(), "smaller model") {
+		t.Errorf("got %v, want advice to take a smaller model", err)
 	}
 }
 

@@ -35,6 +35,7 @@ type Prepared struct {
 	Scratch    int64 // bytes that one launch may use
 
 	construct build
+	free      int64 // bytes of the device, before anything was taken
 }
 
 // Prepare measures a model on a target. What is missing or does not fit is one error.
@@ -53,9 +54,13 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	p.Layout = m.Layout()
 	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))
 	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
+	free, total := t.Device.Memory()
+	p.free = free
 	if p.Sizes.Memory == 0 {
-		free, _ := t.Device.Memory()
 		p.Sizes.Memory = free / 10 * 9
+	}
+	if p.Sizes.Memory > total {
+		return nil, fmt.Errorf("--memory allows %d bytes, and %s has %d in all", p.Sizes.Memory, t.Bundle.Hardware, total)
 	}
 	return p, p.measure(m)
 }
@@ -97,7 +102,7 @@ func (p *Prepared) measure(m model.Model) error {
 func (p *Prepared) Need() engine.Need {
 	return engine.Need{
 		Layout: p.Layout, WeightBytes: p.Counter.Weights, ActivationBytes: p.Counter.Buffers, ScratchBytes: p.Scratch,
-		MemoryBytes: p.Sizes.Memory, KVType: p.Sizes.KVType, BlockSize: p.Sizes.BlockSize,
+		MemoryBytes: p.Sizes.Memory, FreeBytes: p.free, KVType: p.Sizes.KVType, BlockSize: p.Sizes.BlockSize,
 		MaxContext: p.Sizes.MaxContext, MaxSequences: p.Sizes.MaxSequences, MaxBatchTokens: p.Sizes.MaxBatchTokens,
 	}
 }
