@@ -20,7 +20,7 @@ import (
 
 // profileFlags turn a benchmark into a profile.
 type profileFlags struct {
-	Profile bool `help:"Instead of rates, show where the time of a decode step goes: every kind of call alone, replayed over all layers' buffers."`
+	Profile bool `help:"Instead of rates, show where the time of a decode step, and of a prompt that is one step, goes: every kind of call alone, replayed over all layers' buffers."`
 }
 
 // profileReport is what JSON holds.
@@ -33,7 +33,7 @@ type profileReport struct {
 	Steps      []optest.Profile `json:"steps"`
 }
 
-// profile measures a decode step for each number of sequences.
+// profile measures a step for each prompt, and a decode step for each number of sequences.
 func (c *benchCommand) profile() error {
 	if c.RecordShapes != "" {
 		return errors.New("--profile and --record-shapes both look at every call: choose one")
@@ -69,13 +69,28 @@ func (c *benchCommand) profile() error {
 	defer e.Close()
 	report.Checkpoint, report.Context = m.Checkpoint.String(), min(c.Context, m.Sizes.MaxContext-2)
 	b := &bencher{engine: e, vocab: m.Layout.Vocab}
+	for _, tokens := range c.Prompt {
+		if tokens = min(tokens, m.Sizes.MaxContext-1, m.Sizes.MaxBatchTokens); tokens < 2 {
+			continue
+		}
+		b.forget()
+		profiler.Expect(m.Target.Device, tokens, 1)
+		if _, err := b.run(1, tokens, 1); err != nil {
+			return err
+		}
+		step, err := profiler.Result()
+		if err != nil {
+			return err
+		}
+		report.Steps = append(report.Steps, step)
+	}
 	for _, n := range c.Concurrency {
 		// The first run leaves the prompts in the cache, so that all sequences of the second decode together.
 		decode := min(8, m.Sizes.MaxContext-report.Context)
 		if _, err := b.run(n, report.Context, decode); err != nil {
 			return err
 		}
-		profiler.Expect(m.Target.Device, n)
+		profiler.Expect(m.Target.Device, n, n)
 		if _, err := b.run(n, report.Context, decode); err != nil {
 			return err
 		}
@@ -101,14 +116,17 @@ func (r *profileReport) print(w io.Writer) error {
 		for _, row := range step.Rows {
 			sum, calls = sum+row.Total().Seconds(), calls+row.Calls
 		}
-		fmt.Fprintf(w, "\n%d sequences after %d tokens: a step takes %s µs; %d calls, each alone, take %.1f µs\n",
-			step.Sequences, r.Context, microseconds(step.Step.Median), calls, sum*1e6)
+		what := fmt.Sprintf("%d sequences after %d tokens", step.Sequences, r.Context)
+		if step.Tokens > step.Sequences {
+			what = fmt.Sprintf("a prompt of %d tokens", step.Tokens)
+		}
+		fmt.Fprintf(w, "\n%s: a step takes %s µs; %d calls, each alone, take %.1f µs\n", what, microseconds(step.Step.Median), calls, sum*1e6)
 		table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
-		table.Header("op", "sizes", "kernels", "calls", "µs each", "µs", "% of calls", "GB/s", "% of memory")
+		table.Header("op", "sizes", "kernels", "calls", "µs each", "µs", "% of calls", "GB/s", "% of memory", "TFLOP/s")
 		for _, row := range step.Rows {
 			_ = table.Append(row.Op, row.Case, strings.Join(row.Kernels, ", "), fmt.Sprint(row.Calls), microseconds(row.Time.Median), microseconds(row.Total()),
 				fmt.Sprintf("%.1f", 100*row.Total().Seconds()/sum), fmt.Sprintf("%.0f", row.BytesPerSecond()/1e9),
-				fmt.Sprintf("%.0f", 100*row.BytesPerSecond()/float64(max(r.Ceiling, 1))))
+				fmt.Sprintf("%.0f", 100*row.BytesPerSecond()/float64(max(r.Ceiling, 1))), fmt.Sprintf("%.1f", row.FlopsPerSecond()/1e12))
 		}
 		if err := table.Render(); err != nil {
 			return err

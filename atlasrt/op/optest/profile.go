@@ -15,8 +15,9 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Profile is where the time of one decode step goes.
+// Profile is where the time of one step goes.
 type Profile struct {
+	Tokens    int // that the step reads
 	Sequences int
 	Step      Timing // of the whole step, replayed
 	Rows      []ProfileRow
@@ -39,7 +40,10 @@ func (r ProfileRow) Total() time.Duration { return time.Duration(r.Calls) * r.Ti
 // BytesPerSecond is by the median time.
 func (r ProfileRow) BytesPerSecond() float64 { return perSecond(r.Bytes, r.Time.Median) }
 
-// Profiler is a kernel set that passes calls on, notes those of a decode step and measures them in its place.
+// FlopsPerSecond is by the median time.
+func (r ProfileRow) FlopsPerSecond() float64 { return perSecond(r.Flops, r.Time.Median) }
+
+// Profiler is a kernel set that passes calls on, notes those of a step and measures them in its place.
 //
 // Calls are measured where they are queued, on the stream of whoever runs the model: then every address holds what it
 // should. It takes a device that records steps, and an engine that queues each step anew.
@@ -50,7 +54,8 @@ type Profiler struct {
 
 	mu     sync.Mutex
 	device device.Device
-	rows   int32 // of the step that is wanted; zero: none
+	tokens int32 // of the step that is wanted; zero: none
+	seqs   int32
 	calls  []noted
 	result Profile
 	err    error
@@ -78,12 +83,12 @@ func (p *Profiler) Watch(b *bundle.Bundle) *bundle.Bundle {
 	return &watched
 }
 
-// Expect says that the next decode step of so many sequences is to be measured.
-func (p *Profiler) Expect(d device.Device, sequences int) {
+// Expect says that the next step that reads so many tokens, of sequences that all sample, is to be measured.
+func (p *Profiler) Expect(d device.Device, tokens, sequences int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.device, p.rows, p.calls = d, int32(sequences), nil
-	p.result, p.err = Profile{}, fmt.Errorf("no step decoded %d sequences (are there as many, and enough tokens?)", sequences)
+	p.device, p.tokens, p.seqs, p.calls = d, int32(tokens), int32(sequences), nil
+	p.result, p.err = Profile{}, fmt.Errorf("no step read %d tokens of %d sequences (are there as many, and enough tokens?)", tokens, sequences)
 }
 
 // Result is what became of the step that was expected, the ops that take longest first.
@@ -97,7 +102,7 @@ func (p *Profiler) Result() (Profile, error) {
 func watch[T call](p *Profiler, q op.Stream, x T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.rows == 0 {
+	if p.tokens == 0 {
 		invoke(p.Set, q, x)
 		return
 	}
@@ -135,18 +140,18 @@ func (p *Profiler) Sample(q op.Stream, x op.Sample) {
 	watch(p, q, x)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s, ok := q.(device.Stream); ok && p.rows > 0 && x.Rows == p.rows && p.decodes() {
-		p.rows = 0
+	if s, ok := q.(device.Stream); ok && p.tokens > 0 && x.Rows == p.seqs && p.reads(p.tokens) {
+		p.tokens = 0
 		p.result, p.err = p.measure(s)
 	}
 	p.calls = p.calls[:0]
 }
 
-// decodes reports whether the step has one row for each sequence.
-func (p *Profiler) decodes() bool {
+// reads reports whether the step has so many rows.
+func (p *Profiler) reads(tokens int32) bool {
 	return slices.ContainsFunc(p.calls, func(n noted) bool {
 		x, ok := n.args.(op.Embedding)
-		return ok && x.Rows == p.rows
+		return ok && x.Rows == tokens
 	})
 }
 
@@ -189,6 +194,11 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 		groups[name] = append(groups[name], n)
 	}
 	result.Sequences = int(p.calls[len(p.calls)-1].args.(op.Sample).Rows)
+	for _, n := range p.calls {
+		if x, ok := n.args.(op.Embedding); ok {
+			result.Tokens = int(x.Rows)
+		}
+	}
 	for _, name := range order {
 		calls := groups[name]
 		step(0) // what others left behind is not what these calls would find

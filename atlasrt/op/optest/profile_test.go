@@ -52,10 +52,10 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 			Out: zeros + 4<<16, Logits: zeros, Temperature: zeros, TopP: zeros, MinP: zeros, TopK: zeros, Seed: zeros, Position: zeros,
 			EditStarts: zeros, EditToken: zeros, EditBias: zeros, EditFactor: zeros, EditOffset: zeros, Rows: samples, Vocab: vocab})
 	}
-	p.Expect(d, 2)
+	p.Expect(d, 2, 2)
 	step(7, 2) // a prefill
 	step(1, 1)
-	if r, err := p.Result(); err == nil || !strings.Contains(err.Error(), "no step decoded 2 sequences") {
+	if r, err := p.Result(); err == nil || !strings.Contains(err.Error(), "no step read 2 tokens of 2 sequences") {
 		t.Fatalf("before the step: got %v, %v, want an error", r, err)
 	}
 	step(2, 2)
@@ -87,7 +87,13 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if r.Sequences != 2 || r.Step.Median <= 0 || open != 0 {
+	if r.Tokens != 2 || r.Sequences != 2 || r.Step.Median <= 0 || open != 0 {
 		t.Errorf("got %d sequences, a step of %v and %d recorded steps left open, want 2, some time and none", r.Sequences, r.Step, open)
+	}
+	p.Expect(d, 7, 2) // a prompt
+	step(2, 2)
+	step(7, 2)
+	if r, err = p.Result(); err != nil || r.Tokens != 7 || r.Sequences != 2 {
+		t.Errorf("got %d tokens of %d sequences, %v; want 7 of 2", r.Tokens, r.Sequences, err)
 	}
 }
