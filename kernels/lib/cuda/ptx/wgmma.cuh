@@ -53,7 +53,7 @@ __device__ __forceinline__ void pin(uint32_t (&a)[4]) {
 #define ATLAS_NAMES8 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define ATLAS_NAMES16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 
-// One function for each N: both factors in shared memory, or a in registers in the order of mma.m16n8k16.
+// For each N: both factors in shared memory, or a in registers in the order of mma.m16n8k16; the last begins anew, c = a·bᵀ.
 #define ATLAS_PRODUCT(N, names, sums, d0, d1, d2, d3, d4)                                                                        \
     __device__ __forceinline__ void multiply(float (&c)[N / 2], uint64_t a, uint64_t b) {                                       \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" names "}, " d0 ", " d1 ", 1, 1, 1, 0, 0;"      \
@@ -62,6 +62,11 @@ __device__ __forceinline__ void pin(uint32_t (&a)[4]) {
     __device__ __forceinline__ void multiply(float (&c)[N / 2], const uint32_t (&a)[4], uint64_t b) {                            \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" names "}, "                                    \
                      "{" d0 "," d1 "," d2 "," d3 "}, " d4 ", 1, 1, 1, 0;"                                                        \
+                     : sums : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                               \
+    }                                                                                                                            \
+    __device__ __forceinline__ void multiply_anew(float (&c)[N / 2], const uint32_t (&a)[4], uint64_t b) {                       \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" names "}, "                                    \
+                     "{" d0 "," d1 "," d2 "," d3 "}, " d4 ", 0, 1, 1, 0;"                                                        \
                      : sums : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                               \
     }
 #define ATLAS_ALL(...) __VA_ARGS__

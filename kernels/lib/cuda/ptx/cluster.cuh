@@ -1,0 +1,26 @@
+// Between the blocks of a cluster: stores into another block's shared memory, and barriers in two halves. Addresses are those of the
+// shared window; a block of the cluster goes by its rank.
+#pragma once
+#include "lib/cuda/ptx/barrier.cuh"
+#include "lib/cuda/ptx/bulk.cuh"
+
+namespace atlas {
+
+// The same address in another block.
+__device__ __forceinline__ uint32_t address_in(uint32_t shared, int block) {
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
+    return there;
+}
+
+// Stores 16 bytes, which count at a barrier; both addresses are of one other block.
+__device__ __forceinline__ void store_counted(uint32_t to, const float (&x)[4], uint32_t barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"
+                 ::"r"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]), "r"(barrier) : "memory");
+}
+
+// Every thread of the cluster arrives, and waits for the others later.
+__device__ __forceinline__ void arrive_cluster() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wait_cluster() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+
+}  // namespace atlas

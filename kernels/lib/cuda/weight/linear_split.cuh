@@ -1,0 +1,359 @@
+// Linear and Logits for 9 rows and more, any scheme, with wgmma: weights are the factor of 64 rows, so that up to kRows rows cost one
+// pass over them. A tile is 64·kTeams·kStrips outputs; a cluster of kSplit blocks shares out its columns and adds up in the order of blocks.
+//
+// One warp copies: a stage is kUnits·64 columns of the tile's weights and of the rows. kTeams warpgroups multiply, each kStrips times
+// 64 outputs. Weights are on their way before the kernel before this one has ended. The bits of a row depend on kSplit and the scheme.
+//
+// Block: kTeams·128+32 threads; cluster kSplit; grid (any multiple of it, rows/kRows); dynamic shared memory split<…>::kShared. W.Cols%8 == 0.
+// Linear has a tile of the copy engine: In, box [kRows,64]. kRows: 16, 32, 64 or 128.
+#pragma once
+#include "lib/cuda/ptx/cluster.cuh"
+#include "lib/cuda/weight/frag_wide.cuh"
+
+namespace atlas {
+
+// Where a scheme's weights lie: pieces of kPiece rows have 64 columns, a unit, in kBytes, and units follow one another.
+template <atlas_Scheme kScheme>
+struct split_weights {
+    static constexpr int kPiece = 16, kBytes = frag_stage<kScheme>::kStripBytes;
+    __device__ static const uint8_t *piece(const atlas_Weight &w, int i) { return frag<kScheme>::strip(w, 0, i); }
+    // Of n units from u on.
+    __device__ static int bytes(int cols, int u, int n) { return min(n * kBytes, int(frag<kScheme>::strip_bytes(cols)) - u * kBytes); }
+};
+template <>
+struct split_weights<ATLAS_SCHEME_BF16> {
+    static constexpr int kPiece = 64, kBytes = 8192;
+    __device__ static const uint8_t *piece(const atlas_Weight &w, int i) { return reinterpret_cast<const uint8_t *>(tile64(w, 0, i, 0)); }
+    __device__ static int bytes(int, int, int n) { return n * kBytes; }
+};
+
+// Sums are to be multiplied by this.
+template <atlas_Scheme kScheme>
+__device__ constexpr float split_factor() {
+    if constexpr (kScheme == ATLAS_SCHEME_BF16)
+        return 1;
+    else
+        return frag<kScheme>::kFactor;
+}
+
+template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit, bool kGathered>
+struct split {
+    using weights_t = split_weights<kScheme>;
+    static constexpr int kOut = kTeams * kStrips * 64, kPieces = kOut / weights_t::kPiece, kThreads = kTeams * 128 + 32;
+    static constexpr int kPieceBytes = kUnits * weights_t::kBytes, kWeightBytes = (kPieces * kPieceBytes + 1023) / 1024 * 1024;
+    static constexpr int kRowBytes = kRows * 128, kStage = kWeightBytes + kUnits * kRowBytes;
+    static constexpr int kQuads = kStrips * kRows / 8, kMine = (kQuads + kSplit - 1) / kSplit;  // of a thread's sums; of one block's share
+    static constexpr int kPartsAt = kStages * kStage, kBarriersAt = kPartsAt + (kSplit > 1 ? kSplit * kMine * kTeams * 2048 : 0);
+    static constexpr int kShared = kBarriersAt + (2 * kStages + 2) * 8 + 1024;  // dynamic bytes
+    static constexpr int kPair = kUnits == 1 ? 1 : 2;  // units that are multiplied in one go
+    static constexpr int kSets = kStrips == 2 || kScheme == ATLAS_SCHEME_F8BLOCK ? 2 : 1;  // of sums that take turns
+    static constexpr bool kBf16 = kScheme == ATLAS_SCHEME_BF16, kScaled = kScheme == ATLAS_SCHEME_F8BLOCK;
+    static_assert(kPieces <= 32 && kShared <= 227 * 1024 && (kBf16 || kUnits * kStrips >= 2) && kStages >= 2, "fits");
+    static_assert(kUnits == 1 || kUnits % 2 == 0, "whole pairs");
+    static_assert(!kScaled || kPair * kStrips == 4, "sums of a strip and a pair have one scale");
+
+    uint32_t data;
+    int rank, cols, units, begin, end, tiles, pieces;  // units of this block: begin … end-1
+
+    __device__ split(const atlas_Weight &w) : rank(kSplit > 1 ? cluster_rank() : 0), cols(w.Cols), units(tiles64(w.Cols)) {
+        data = (uint32_t(__cvta_generic_to_shared(wide_shared)) + 1023) & ~1023u;
+        const int pairs = (units + 1) / 2;
+        begin = pairs * rank / kSplit * 2, end = min(units, pairs * (rank + 1) / kSplit * 2);
+        tiles = (w.Rows + kOut - 1) / kOut, pieces = (w.Rows + weights_t::kPiece - 1) / weights_t::kPiece;
+    }
+    // Units of the stage from unit u on, made up to pairs.
+    __device__ int staged(int u) const { return kUnits == 1 ? 1 : min(kUnits, (end - u + 1) / 2 * 2); }
+    __device__ void wait_full(const stage<kStages> &now) const {
+        wait_barrier(full(now.slot), now.phase);
+        if constexpr (kGathered) fence_shared();
+    }
+    __device__ uint32_t full(int slot) const { return data + kBarriersAt + slot * 8; }
+    __device__ uint32_t empty(int slot) const { return full(kStages + slot); }
+    __device__ uint32_t parts_there() const { return full(2 * kStages); }
+    __device__ uint32_t parts_taken() const { return full(2 * kStages + 1); }
+    __device__ uint32_t weights(int slot) const { return data + slot * kStage; }
+    __device__ uint32_t rows(int slot) const { return weights(slot) + kWeightBytes; }
+
+    // copy_rows(to, unit, barrier) begins the copies of all rows' 64 columns, by one warp: with the copy engine, or kGathered, with copies of
+    // the lanes' own. store(output, row, sums) takes sums of outputs n and n+8, of two rows each.
+    template <typename CopyRows, typename Store>
+    __device__ static void run(const atlas_Weight &w, const CopyRows &copy_rows, const Store &store) {
+        const split s(w);
+        if (warp() == kTeams * 4)
+            s.copy(w, copy_rows);
+        else
+            s.multiply(w, store);
+        if constexpr (kSplit > 1) sync_cluster();  // no block ends before the others are done with its shared memory
+    }
+
+  private:
+    template <typename CopyRows>
+    __device__ void copy(const atlas_Weight &w, const CopyRows &copy_rows) const {
+        if (lane() == 0) {
+            for (int i = 0; i < kStages; i++) init_barrier(full(i), kGathered ? 33 : 1), init_barrier(empty(i), kTeams * 4);
+            init_barrier(parts_there(), 1), init_barrier(parts_taken(), kSplit * kTeams * 4);
+            fence_barriers();
+        }
+        __syncwarp();
+        stage<kStages> now;
+        int tile = blockIdx.x / kSplit, u = begin;
+        const auto copy_weights = [&](int slot) {
+            const int there = min(kPieces, pieces - tile * kPieces), n = min(kUnits, end - u), bytes = weights_t::bytes(cols, u, n);
+            const int again = n % 2 && kUnits > 1 ? weights_t::bytes(cols, u, 1) : 0;  // a unit that is not there: any weights, times zeros
+            if (lane() == 0) arrive_expecting(full(slot), there * (bytes + again) + (kGathered ? 0 : staged(u) * kRowBytes));
+            __syncwarp();
+            if (lane() >= there) return;
+            const uint32_t to = weights(slot) + lane() * kPieceBytes;
+            const uint8_t *from = weights_t::piece(w, tile * kPieces + lane()) + size_t(u) * weights_t::kBytes;
+            copy_bulk(to, from, bytes, full(slot));
+            if (again) copy_bulk(to + n * weights_t::kBytes, from, again, full(slot));
+        };
+        const auto copy_acts = [&](int slot) {
+            for (int i = 0; i < staged(u); i++) copy_rows(rows(slot) + i * kRowBytes, u + i < end ? u + i : units, full(slot));
+            if constexpr (kGathered) arrive_after_copies(full(slot));
+        };
+        int early = 0;
+        if (tile < tiles)
+            for (; early < kStages && u < end; early++, u += kUnits) copy_weights(early);
+        __syncthreads();
+        if constexpr (kSplit > 1) arrive_cluster();
+        release_next();
+        wait_for_previous();
+        u = begin;
+        for (int i = 0; i < early; i++, u += kUnits, now.next()) copy_acts(i);
+        for (; tile < tiles; tile += gridDim.x / kSplit, u = begin)
+            for (; u < end; u += kUnits, now.next()) {
+                wait_barrier(empty(now.slot), now.phase ^ 1);
+                copy_weights(now.slot);
+                copy_acts(now.slot);
+            }
+        if constexpr (kSplit > 1) wait_cluster();
+    }
+
+    template <typename Store>
+    __device__ void multiply(const atlas_Weight &w, const Store &store) const {
+        stage<kStages> now;
+        const int first = warp() / 4 * kStrips * 64 + warp() % 4 * 16;
+        __syncthreads();
+        if constexpr (kSplit > 1) arrive_cluster();
+        wait_for_previous();
+        for (int tile = blockIdx.x / kSplit, count = 0; tile < tiles; tile += gridDim.x / kSplit, count++) {
+            float c[kStrips][kRows / 2];
+#pragma unroll
+            for (int s = 0; s < kStrips; s++)
+#pragma unroll
+                for (int i = 0; i < kRows / 2; i++) c[s][i] = 0;
+            if (begin < end) {
+                if constexpr (kBf16)
+                    multiply_bf16(now, c);
+                else
+                    multiply_frag(now, w, tile * (kOut / 16) + first / 16, c);
+            }
+            const auto put = [&](int q, const float(&x)[4]) {
+                store(tile * kOut + first + q / (kRows / 8) * 64 + lane() / 4, q % (kRows / 8) * 8 + lane() % 4 * 2, x);
+            };
+            if constexpr (kSplit == 1) {
+#pragma unroll
+                for (int q = 0; q < kQuads; q++) {
+                    const float *x = c[q / (kRows / 8)] + q % (kRows / 8) * 4;
+                    put(q, {x[0], x[1], x[2], x[3]});
+                }
+            } else {
+                exchange(count, c, put);
+            }
+        }
+        if constexpr (kSplit > 1)
+            if (int(blockIdx.x) / kSplit >= tiles) wait_cluster();
+    }
+
+    // Sums of all blocks: quad q of a thread goes to block q % kSplit, which adds and stores it.
+    template <typename Put>
+    __device__ void exchange(int count, const float (&c)[kStrips][kRows / 2], const Put &put) const {
+        constexpr int kSource = kMine * kTeams * 2048;  // bytes that a block sends another
+        const uint32_t parts = data + kPartsAt + threadIdx.x * 16;
+        const int mine = (kQuads - rank + kSplit - 1) / kSplit;
+        if (threadIdx.x == 0) arrive_expecting(parts_there(), kSplit * mine * kTeams * 2048);
+        if (count == 0)
+            wait_cluster();
+        else
+            wait_barrier(parts_taken(), count ^ 1);
+#pragma unroll
+        for (int q = 0; q < kQuads; q++) {
+            const float *x = c[q / (kRows / 8)] + q % (kRows / 8) * 4;
+            store_counted(address_in(parts + rank * kSource + q / kSplit * (kTeams * 2048), q % kSplit), {x[0], x[1], x[2], x[3]},
+                          address_in(parts_there(), q % kSplit));
+        }
+        wait_barrier(parts_there(), count & 1);
+#pragma unroll
+        for (int i = 0; i < kMine; i++) {
+            if (i >= mine) break;
+            float sum[4] = {};
+#pragma unroll
+            for (int b = 0; b < kSplit; b++) {
+                const uint4 x = load_shared(parts + b * kSource + i * (kTeams * 2048));
+                sum[0] += __uint_as_float(x.x), sum[1] += __uint_as_float(x.y), sum[2] += __uint_as_float(x.z), sum[3] += __uint_as_float(x.w);
+            }
+            put(i * kSplit + rank, sum);
+        }
+        __syncwarp();
+        if (lane() < kSplit) arrive_at(parts_taken(), lane());
+    }
+
+    __device__ void release(int slot) const {
+        if (lane() == 0) arrive(empty(slot));
+    }
+
+    __device__ void multiply_bf16(stage<kStages> &now, float (&c)[kStrips][kRows / 2]) const {
+        int before = 0;
+        for (int u = begin; u < end; u += kUnits) {
+            wait_full(now);
+            begin_products();
+#pragma unroll
+            for (int i = 0; i < kUnits; i++) {
+                const uint64_t x = factor(rows(now.slot) + i * kRowBytes);
+                static_assert(!kBf16 || kUnits <= 2, "no stage has fewer units");
+#pragma unroll
+                for (int s = 0; s < kStrips; s++) {
+                    const uint64_t y = factor(weights(now.slot) + ((warp() / 4 * kStrips + s) * kUnits + i) * 8192);
+#pragma unroll
+                    for (int k = 0; k < 4; k++) atlas::multiply(c[s], y + k * 2, x + k * 2);
+                }
+            }
+            commit_products();
+            wait_products<1>();
+            if (u > begin) release(before);
+            before = now.slot;
+            now.next();
+        }
+        wait_products<0>();
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) pin(c[s]);
+        release(before);
+    }
+
+    // Two sets of fragments and sums take turns, those of two strips or of even and odd units: one is made while the other is multiplied.
+    // f8block: sums of a strip's 128 columns are scaled while those of the other strip run.
+    __device__ void multiply_frag(stage<kStages> &now, const atlas_Weight &w, int strip, float (&c)[kStrips][kRows / 2]) const {
+        uint32_t a[2][4][4];
+        float p[kSets][kRows / 2];
+        const column_scales scales(w, strip, begin, end);
+#pragma unroll
+        for (int s = 0; s < kSets; s++)
+#pragma unroll
+            for (int i = 0; i < kRows / 2; i++) p[s][i] = 0;
+        const auto add = [&](int s, int b) {
+            const float d = scales.of(w, strip, s, begin / 2 + b, b);
+            pin(p[s]);
+#pragma unroll
+            for (int i = 0; i < kRows / 2; i++) c[s % kStrips][i] = kScaled ? fmaf(p[s][i], d, c[s % kStrips][i]) : c[s % kStrips][i] + p[s][i];
+            pin(c[s % kStrips]);
+        };
+        int before = 0, b = 0;
+        for (int u = begin; u < end; u += kUnits) {
+            wait_full(now);
+            const uint32_t from = weights(now.slot) + (warp() / 4 * kStrips * 4 + warp() % 4) * kPieceBytes;
+            for (int pair = 0; pair < staged(u); pair += kPair, b++)
+#pragma unroll
+                for (int g = 0; g < kPair * kStrips; g++) {
+                    const int i = pair + g / kStrips, s = g % 2;
+                    if constexpr (!kScaled) wait_products<1>();  // those that used this set
+                    if (g == 1 && pair == 0 && u > begin) release(before);
+                    decode_stage<kScheme>(from + g % kStrips * 4 * kPieceBytes + i * weights_t::kBytes, cols - (u + i) * 64 <= 32, a[s]);
+#pragma unroll
+                    for (int k = 0; k < 4; k++) pin(a[s][k]);
+                    if constexpr (kScaled) wait_products<0>();
+                    if (kScaled && g == 0) add(0, b - 1), add(1, b - 1);
+                    begin_products();
+                    const uint64_t x = factor(rows(now.slot) + i * kRowBytes);
+#pragma unroll
+                    for (int k = 0; k < 4; k++) {
+                        if (kScaled && g < kStrips && k == 0)
+                            multiply_anew(p[s % kSets], a[s][k], x);
+                        else
+                            atlas::multiply(p[s % kSets], a[s][k], x + k * 2);
+                    }
+                    commit_products();
+                }
+            before = now.slot;
+            now.next();
+        }
+        wait_products<0>();
+        add(0, b - 1);
+        if (kSets > 1) add(kSets - 1, b - 1);
+        release(before);
+    }
+
+    // f8block's scales of a warp's two strips: lane l keeps those of the block's columns from 128·l on.
+    struct column_scales {
+        float mine[2] = {};
+        __device__ column_scales(const atlas_Weight &w, int strip, int begin, int end) {
+            if constexpr (kScaled)
+#pragma unroll
+                for (int s = 0; s < 2; s++)
+                    if (begin + lane() * 2 < end) mine[s] = load(w, strip + s * 4, begin / 2 + lane());
+        }
+        __device__ float of(const atlas_Weight &w, int strip, int s, int block, int i) const {
+            if constexpr (!kScaled) return 1;
+            return i < 32 ? __shfl_sync(kAllLanes, mine[s], max(i, 0)) : load(w, strip + s * 4, block);
+        }
+        __device__ static float load(const atlas_Weight &w, int strip, int block) {
+            if constexpr (!kScaled) return 1;
+            return strip * 16 < w.Rows ? frag<kScheme>::block_scale(w, 0, strip, block) : 0.0f;
+        }
+    };
+};
+
+}  // namespace atlas
+
+template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit>
+__device__ void linear_split(const atlas_Linear &a, const atlas_TensorMap *in) {
+    const int first = blockIdx.y * kRows;
+    const bool pairs = a.OutPitch % 2 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 4 == 0;
+    atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>::run(
+        a.W,
+        [&](uint32_t to, int unit, uint32_t barrier) {
+            if (atlas::lane() == 0) atlas::copy_box(to, in, unit * 64, first, barrier);
+        },
+        [&](int n, int row, const float(&x)[4]) {
+#pragma unroll
+            for (int half = 0; half < 2; half++, n += 8) {
+                const bool there = n < a.W.Rows;
+                const float scale = there ? atlas::row_scale(a.W, 0, n) * atlas::split_factor<kScheme>() : 0.0f, bias = a.Bias && there ? a.Bias[n] : 0.0f;
+                // Now lanes have two outputs of a row.
+                const uint32_t u = atlas::transpose_matrix(atlas::narrow(fmaf(x[2 * half], scale, bias), fmaf(x[2 * half + 1], scale, bias)));
+                const int r = first + row - atlas::lane() % 4 * 2 + atlas::lane() / 4, out = n - atlas::lane() / 4 + atlas::lane() % 4 * 2;
+                uint16_t *to = reinterpret_cast<uint16_t *>(a.Out + size_t(r) * a.OutPitch + out);
+                const bool one = r < a.Rows && out < a.W.Rows, two = r < a.Rows && out + 1 < a.W.Rows;
+                if (pairs && two) *reinterpret_cast<uint32_t *>(to) = u;
+                if (!pairs && one) to[0] = uint16_t(u);
+                if (!pairs && two) to[1] = uint16_t(u >> 16);
+                if (pairs && one && !two) to[0] = uint16_t(u);
+            }
+        });
+}
+
+template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit>
+__device__ void logits_split(const atlas_Logits &a) {
+    const int first = blockIdx.y * kRows, chunk = atlas::lane() % 8;
+    int line[kRows / 4];  // of rows lane/8, lane/8+4, …; what lies outside reads as zeros
+    bool known = false;
+    atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, true>::run(
+        a.W,
+        [&](uint32_t to, int unit, uint32_t) {
+#pragma unroll
+            for (int i = 0; i < kRows / 4; i++) {
+                const int r = atlas::lane() / 8 + i * 4;
+                if (!known) line[i] = first + r < a.Rows ? a.Index[first + r] : -1;
+                const bool there = line[i] >= 0 && line[i] < a.InRows && unit * 64 + chunk * 8 < a.W.Cols;
+                atlas::copy_async(to + r * 128 + (chunk ^ r % 8) * 16, there ? a.In + size_t(line[i]) * a.W.Cols + unit * 64 + chunk * 8 : a.In, there);
+            }
+            known = true;
+        },
+        [&](int n, int row, const float(&x)[4]) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int out = n + i / 2 * 8, r = first + row + i % 2;
+                if (r < a.Rows && out < a.W.Rows) a.Out[size_t(r) * a.W.Rows + out] = x[i] * (atlas::row_scale(a.W, 0, out) * atlas::split_factor<kScheme>());
+            }
+        });
+}
