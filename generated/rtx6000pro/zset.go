@@ -75,14 +75,16 @@ var Kernels = [...]string{
 	"atlas_rotary_cache_256_rows",
 	"atlas_rotary_cache_256",
 	"atlas_rotary_cache_512",
-	"atlas_route_few",
-	"atlas_route_some_0",
-	"atlas_route_some_1",
+	"atlas_route_one",
+	"atlas_route_8",
+	"atlas_route_16",
+	"atlas_route_128_0",
+	"atlas_route_128_1",
 	"atlas_route_0",
 	"atlas_route_1",
-	"atlas_route_few_512",
-	"atlas_route_512_0",
-	"atlas_route_512_1",
+	"atlas_route_32_of_512",
+	"atlas_route_of_512_0",
+	"atlas_route_of_512_1",
 	"atlas_sample_0",
 	"atlas_sample_1",
 	"atlas_sample_2",
@@ -106,12 +108,12 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// Convert: kernels/lib/cuda/base.toml:474.
+// Convert: kernels/lib/cuda/base.toml:492.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:458.
+// Copy: kernels/lib/cuda/base.toml:476.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
@@ -158,7 +160,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:466.
+// Fill: kernels/lib/cuda/base.toml:484.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -255,7 +257,7 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:482.
+// Resolve: kernels/lib/cuda/base.toml:500.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
@@ -283,23 +285,27 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// Route: kernels/lib/cuda/base.toml:377, 386, 401, 416, 425.
+// Route: kernels/lib/cuda/base.toml:377, 386, 395, 404, 419, 434, 443.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
+	case a.Rows == 1 && a.Experts <= 128:
+		s.launchRouteOne(q, a)
 	case a.Rows <= 8 && a.Experts <= 128:
-		s.launchRouteFew(q, a)
+		s.launchRoute_8(q, a)
+	case a.Rows <= 16 && a.Experts <= 128:
+		s.launchRoute_16(q, a)
 	case a.Rows <= 128 && a.Experts <= 128:
-		s.launchRouteSome(q, a)
+		s.launchRoute_128(q, a)
 	case a.Experts <= 128:
 		s.launchRoute(q, a)
 	case a.Rows <= 32:
-		s.launchRouteFew_512(q, a)
+		s.launchRoute_32Of_512(q, a)
 	default:
-		s.launchRoute_512(q, a)
+		s.launchRouteOf_512(q, a)
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:439.
+// Sample: kernels/lib/cuda/base.toml:457.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	s.launchSample(q, a)
 }
@@ -319,7 +325,7 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:474.
+// launchConvert: kernels/lib/cuda/base.toml:492.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
@@ -327,7 +333,7 @@ func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:458.
+// launchCopy: kernels/lib/cuda/base.toml:476.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
@@ -393,7 +399,7 @@ func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchFill: kernels/lib/cuda/base.toml:466.
+// launchFill: kernels/lib/cuda/base.toml:484.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
@@ -667,7 +673,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:482.
+// launchResolve: kernels/lib/cuda/base.toml:500.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
@@ -731,71 +737,83 @@ func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRouteFew: kernels/lib/cuda/base.toml:377.
-func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
+// launchRouteOne: kernels/lib/cuda/base.toml:377.
+func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[58], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRouteSome: kernels/lib/cuda/base.toml:386.
-func (s *Set) launchRouteSome(q op.Stream, a op.Route) {
+// launchRoute_8: kernels/lib/cuda/base.toml:386.
+func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[59], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_16: kernels/lib/cuda/base.toml:395.
+func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[60], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_128: kernels/lib/cuda/base.toml:404.
+func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[59], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[60], g)
-	}
-}
-
-// launchRoute: kernels/lib/cuda/base.toml:401.
-func (s *Set) launchRoute(q op.Stream, a op.Route) {
-	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[61], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[62], g)
 	}
 }
 
-// launchRouteFew_512: kernels/lib/cuda/base.toml:416.
-func (s *Set) launchRouteFew_512(q op.Stream, a op.Route) {
-	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[63], op.Grid{X: 1, Y: 1, Z: 1})
-}
-
-// launchRoute_512: kernels/lib/cuda/base.toml:425.
-func (s *Set) launchRoute_512(q op.Stream, a op.Route) {
+// launchRoute: kernels/lib/cuda/base.toml:419.
+func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[63], g)
+	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[64], g)
 	}
+}
+
+// launchRoute_32Of_512: kernels/lib/cuda/base.toml:434.
+func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[65], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteOf_512: kernels/lib/cuda/base.toml:443.
+func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[65], g)
+		q.Launch(s.kernels[66], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[67], g)
 	}
 }
 
-// launchSample: kernels/lib/cuda/base.toml:439.
+// launchSample: kernels/lib/cuda/base.toml:457.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[66], g)
+		q.Launch(s.kernels[68], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[67], g)
+		q.Launch(s.kernels[69], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[68], g)
+		q.Launch(s.kernels[70], g)
 	}
 }
 
@@ -803,7 +821,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[69], g)
+		q.Launch(s.kernels[71], g)
 	}
 }
 
@@ -811,7 +829,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32(a.W.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[70], g)
+		q.Launch(s.kernels[72], g)
 	}
 }
 

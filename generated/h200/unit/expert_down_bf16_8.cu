@@ -21,5 +21,5 @@ extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_bf16_8_0(con
 }
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_bf16_8_1(const __grid_constant__ arguments a) {
-    expert_down_sum<256>(a.op, a.scratch);
+    expert_down_total<256>(a.op, a.scratch);
 }

@@ -1,8 +1,9 @@
-// Route on a GPU. A chunk is up to 32 rows, a block: its warps pick for a row each, by repeated search for the largest, and
-// note in a mask per expert which rows picked it. A row picks an expert once, so a pick's place among its expert's is the
-// number of bits below its row's. One chunk is one launch, route_few; more are two: route_pick leaves masks in scratch, u32
-// [chunks,Experts], and route_place, the same grid, counts the picks of all chunks before its own. Logits that are no numbers
-// lose. Grid (⌈Rows/kRows⌉), kThreads threads; at most 32·kPerLane experts, and for route_place kThreads of them.
+// Route on a GPU. A warp picks for a row, by repeated search for the largest; logits that are no numbers lose. Then picks are
+// put in the order of their experts. In route_one the one row's warp does that. In the others rows note in a mask per expert
+// who picked it: a row picks an expert once, so a pick's place among its expert's is the number of bits below its row's. Some rows
+// are one launch, route_few; more are two: route_pick leaves masks in scratch, u32 [chunks,Experts], a bit for each of a chunk's
+// kRows rows, and route_place, the same grid, counts the picks of all chunks before its own. Grid (⌈Rows/kRows⌉), or 1; kThreads
+// threads, 32 for route_one; at most 32·kPerLane experts, and for route_place kThreads of them.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
@@ -14,74 +15,104 @@ __device__ inline uint32_t sortable(float x) {
     return u & 0x80000000u ? ~u : u | 0x80000000u;
 }
 
-// Writes IDs and Weights of a row, and calls picked(expert) for each, in one lane.
-template <int kPerLane, typename Picked>
-__device__ void pick(const atlas_Route &a, int row, const Picked &picked) {
+// A logit's place in their order above an expert's: the first expert is the highest.
+__device__ inline uint32_t sortable(atlas_act x, int expert) {
+    const uint32_t u = x == x ? __bfloat16_as_ushort(x) : 0xff80u;
+    return (u & 0x8000u ? ~u : u | 0x8000u) << 16 | (0xffffu - expert);
+}
+
+// Writes IDs and Weights of a row. rank[i]: which of the picks expert i·32+lane is, below 0 if none.
+template <int kPerLane>
+__device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
     const int lane = atlas::lane();
-    const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID;
+    const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID, all = !sigmoid && (a.Bias || !a.Normalise);  // all: weights are shares of all experts
     const atlas_act *logits = a.Logits + size_t(row) * a.Experts;
-    float score[kPerLane], max = -INFINITY, sum = 0;
+    float score[kPerLane];
     uint32_t key[kPerLane];
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane;
-        score[i] = e < a.Experts ? __bfloat162float(logits[e]) : -INFINITY;
-        key[i] = e < a.Experts ? sortable(score[i]) : 0;  // without a bias the order of scores is that of logits
-        max = fmaxf(max, score[i]);
+        const atlas_act logit = e < a.Experts ? logits[e] : __float2bfloat16_rn(-INFINITY);
+        score[i] = __bfloat162float(logit);
+        key[i] = e < a.Experts ? sortable(logit, e) : 0;  // without a bias the order of scores is that of logits
+        rank[i] = -1;
     }
-    max = warp_max(max);
+    const auto scores = [&](float max) {
+        float sum = 0;
 #pragma unroll
-    for (int i = 0; i < kPerLane; i++) {
-        score[i] = sigmoid ? 1.0f / (1.0f + expf(-score[i])) : expf(score[i] - max);
-        if (i * 32 + lane < a.Experts) sum += score[i];
-    }
-    sum = sigmoid ? 1.0f : warp_sum(sum);
+        for (int i = 0; i < kPerLane; i++) {
+            score[i] = sigmoid ? 1.0f / (1.0f + expf(-score[i])) : expf(score[i] - max);
+            if (i * 32 + lane < a.Experts) sum += score[i];
+        }
+        if (!all) return;
+        sum = warp_sum(sum);
 #pragma unroll
-    for (int i = 0; i < kPerLane; i++) {
-        const int e = i * 32 + lane;
-        score[i] /= sum;
-        if (a.Bias && e < a.Experts) key[i] = sortable(score[i] + a.Bias[e]);
+        for (int i = 0; i < kPerLane; i++) score[i] /= sum;
+    };
+    if (a.Bias) {
+        float max = score[0];
+#pragma unroll
+        for (int i = 1; i < kPerLane; i++) max = fmaxf(max, score[i]);
+        scores(warp_max(max));
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++)
+            if (i * 32 + lane < a.Experts) key[i] = sortable(score[i] + a.Bias[i * 32 + lane]);
     }
     int32_t *ids = a.IDs + size_t(row) * a.TopK;
     float *weights = a.Weights + size_t(row) * a.TopK;
-    float chosen = 0, kept = 0;  // kept: weight number lane
+    uint32_t first = 0;
     for (int k = 0; k < a.TopK; k++) {
-        uint32_t best = 0;
+        uint32_t best = key[0];
 #pragma unroll
-        for (int i = 0; i < kPerLane; i++) best = key[i] > best ? key[i] : best;
+        for (int i = 1; i < kPerLane; i++) best = key[i] > best ? key[i] : best;
         best = __reduce_max_sync(kAllLanes, best);
-        unsigned expert = ~0u;
+        if (k == 0) first = best;
+        unsigned expert = 0xffffu - (best & 0xffffu);
+        if (a.Bias) {
+            expert = ~0u;
 #pragma unroll
-        for (int i = kPerLane - 1; i >= 0; i--)
-            if (key[i] == best) expert = i * 32 + lane;
-        expert = __reduce_min_sync(kAllLanes, expert);
-        float weight = 0;
+            for (int i = kPerLane - 1; i >= 0; i--)
+                if (key[i] == best) expert = i * 32 + lane;
+            expert = __reduce_min_sync(kAllLanes, expert);
+        }
 #pragma unroll
         for (int i = 0; i < kPerLane; i++)
-            if (i * 32 + lane == expert) weight = score[i], key[i] = 0;
-        weight = __shfl_sync(kAllLanes, weight, expert % 32);
-        chosen += weight;
-        if (k % 32 == lane) kept = weight;
-        if (lane == 0) {
-            ids[k] = expert;
-            if (a.TopK > 32) weights[k] = weight;
-            picked(expert);
-        }
+            if (i * 32 + lane == expert) rank[i] = k, key[i] = 0;
+        if (lane == 0) ids[k] = expert;
+    }
+    if (!a.Bias) {
+        const uint32_t u = first >> 16;
+        scores(__uint_as_float((u & 0x8000u ? u & 0x7fffu : ~u & 0xffffu) << 16));
+    }
+    float chosen = 0;
+    if (a.Normalise) {
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++)
+            if (rank[i] >= 0) chosen += score[i];
+        chosen = warp_sum(chosen);
     }
     const float factor = a.Normalise ? a.Scale / chosen : a.Scale;
-    __syncwarp();
-    for (int k = lane; k < a.TopK; k += 32) weights[k] = (a.TopK > 32 ? weights[k] : kept) * factor;
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++)
+        if (rank[i] >= 0) weights[rank[i]] = score[i] * factor;
 }
 
-// Picks for a chunk's rows; bit r of masks[e]: row r of the chunk picked expert e.
+// Picks for a chunk's rows; bit r of masks[e]: row r of the chunk picked expert e. Ends with a barrier.
 template <int kThreads, int kPerLane, int kRows>
 __device__ void pick_chunk(const atlas_Route &a, uint32_t *masks) {
     static_assert(kRows <= 32, "a bit per row");
-    for (int e = threadIdx.x; e < a.Experts; e += kThreads) masks[e] = 0;
-    __syncthreads();
     const int first = blockIdx.x * kRows, rows = min(kRows, a.Rows - first);
-    for (int r = warp(); r < rows; r += kThreads / 32)
-        pick<kPerLane>(a, first + r, [&](int expert) { atomicOr(&masks[expert], 1u << r); });
+    for (int e = threadIdx.x; e < 32 * kPerLane; e += kThreads) masks[e] = 0;
+    __syncthreads();
+    atlas::release_next();
+    atlas::wait_for_previous();
+    for (int r = warp(); r < rows; r += kThreads / 32) {
+        int rank[kPerLane];
+        pick<kPerLane>(a, first + r, rank);
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++)
+            if (rank[i] >= 0) atomicOr(&masks[i * 32 + lane()], 1u << r);
+    }
     __syncthreads();
 }
 
@@ -97,34 +128,56 @@ __device__ void place(const atlas_Route &a, const uint32_t *masks, const int *pl
 
 }  // namespace atlas::routing
 
+// One row.
+template <int kPerLane>
+__device__ void route_one(const atlas_Route &a) {
+    int rank[kPerLane], start = 0;
+    atlas::release_next();
+    atlas::wait_for_previous();
+    atlas::routing::pick<kPerLane>(a, 0, rank);
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++) {
+        const int e = i * 32 + atlas::lane();
+        const uint32_t picked = __ballot_sync(atlas::kAllLanes, rank[i] >= 0);
+        const int at = start + __popc(picked & (1u << atlas::lane()) - 1);
+        if (e < a.Experts) a.Starts[e] = at;
+        if (rank[i] >= 0) a.Order[at] = rank[i];
+        start += __popc(picked);
+    }
+    if (atlas::lane() == 0) a.Starts[a.Experts] = start;
+}
+
 // At most 32 rows.
 template <int kThreads, int kPerLane>
 __device__ void route_few(const atlas_Route &a) {
     using namespace atlas::routing;
     __shared__ uint32_t masks[32 * kPerLane];
     __shared__ int places[32 * kPerLane];
-    atlas::release_next();
-    atlas::wait_for_previous();
     pick_chunk<kThreads, kPerLane, 32>(a, masks);
-    int start = 0;
-    for (int base = 0; base < a.Experts; base += kThreads) {
-        const int e = base + threadIdx.x;
-        const atlas::scan s = atlas::block_scan<kThreads>(e < a.Experts ? __popc(masks[e]) : 0);
-        if (e < a.Experts) a.Starts[e] = places[e] = start + s.before;
-        start += s.total;
+    if (atlas::warp() == 0) {
+        int start = 0;
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++) {
+            const int e = i * 32 + atlas::lane(), n = __popc(masks[e]);
+            int sum = n;  // of the lanes up to this one
+            for (int d = 1; d < 32; d *= 2) {
+                const int before = __shfl_up_sync(atlas::kAllLanes, sum, d);
+                if (atlas::lane() >= d) sum += before;
+            }
+            places[e] = start + sum - n;
+            if (e < a.Experts) a.Starts[e] = start + sum - n;
+            start += __shfl_sync(atlas::kAllLanes, sum, 31);
+        }
+        if (atlas::lane() == 0) a.Starts[a.Experts] = start;
     }
-    if (threadIdx.x == 0) a.Starts[a.Experts] = start;
     __syncthreads();
     place<kThreads, 32>(a, masks, places);
 }
 
 template <int kThreads, int kPerLane, int kRows>
 __device__ void route_pick(const atlas_Route &a, void *scratch) {
-    using namespace atlas::routing;
     __shared__ uint32_t masks[32 * kPerLane];
-    atlas::release_next();
-    atlas::wait_for_previous();
-    pick_chunk<kThreads, kPerLane, kRows>(a, masks);
+    atlas::routing::pick_chunk<kThreads, kPerLane, kRows>(a, masks);
     uint32_t *out = static_cast<uint32_t *>(scratch) + size_t(blockIdx.x) * a.Experts;
     for (int e = threadIdx.x; e < a.Experts; e += kThreads) out[e] = masks[e];
 }

@@ -1,11 +1,12 @@
 // ExpertUp and ExpertDown for few rows, any scheme. Picks are grouped by expert into tiles of at most 8·kTiles, so that a tile
 // reads its weights once; every block finds all tiles itself. A pick's bits depend on scheme and kWarps alone, and
-// expert_down_few agrees with expert_down_picks followed by expert_down_sum.
+// expert_down_few agrees with expert_down_picks followed by expert_down_total.
 //
 // Any grid along x; one block per multiprocessor is meant, or two. kWarps·32 threads. Dynamic shared memory: the shape's
 // kShared, then 4 bytes a pick (none where picks > 4096), then (not expert_down_few) 12 bytes a tile, of which there are at most
 // min(picks, W.Count + picks/(8·kTiles)), to a multiple of 128, then for expert_up where kResident Rows·144·(Cols/64 rounded up).
 #pragma once
+#include "lib/cuda/weight/expert_total.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {
@@ -243,24 +244,6 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
                     if (pick >= 0) products[size_t(pick) * w.Rows + out] = c[s][j][r] * unit<kScheme>::kFactor * row_scale(w, tile.expert, out);
                 }
     }
-}
-
-// Block (W.Rows/kThreads, row), after expert_down_picks.
-template <int kThreads>
-__device__ void expert_down_sum(const atlas_ExpertDown &a, const void *scratch) {
-    const int n = blockIdx.x * kThreads + threadIdx.x;
-    const float *products = static_cast<const float *>(scratch);
-    atlas::wait_for_previous();
-    atlas::release_next();
-    if (n >= a.W.Rows) return;
-    float sum = 0;
-#pragma unroll 4
-    for (int k = 0; k < a.TopK; k++) {
-        const size_t pick = size_t(blockIdx.y) * a.TopK + k;
-        const int expert = a.IDs[pick];
-        if (expert >= 0 && expert < a.W.Count) sum = fmaf(a.Weights[pick], products[pick * a.W.Rows + n], sum);
-    }
-    a.Out[size_t(blockIdx.y) * a.W.Rows + n] = __float2bfloat16_rn(sum);
 }
 
 // Sixteen outputs of a row at a time, a warp per pick.

@@ -64,16 +64,16 @@ struct strip_ring {
     }
 };
 
-// Where a lane finds, for ldmatrix, the rows of each tile in a tile of activations; row r of it is lines(r).
+// Where a lane finds, for ldmatrix, the rows of each tile in activations that are pitch bytes a row; row r of it is lines(r).
 template <int kTiles>
 struct row_lanes {
     uint32_t at[kTiles];
     template <typename Lines>
-    __device__ explicit row_lanes(const Lines &lines) {
+    __device__ explicit row_lanes(const Lines &lines, int pitch = kRowBytes) {
 #pragma unroll
         for (int j = 0; j < kTiles; j++) {
             const int r = lines(j * 8 + lane() % 8);
-            at[j] = r * kRowBytes + lane() / 8 * 16;
+            at[j] = r * pitch + lane() / 8 * 16;
         }
     }
 };

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Route op;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_route_few(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256) atlas_route_8(const __grid_constant__ arguments a) {
     route_few<256, 4>(a.op);
 }

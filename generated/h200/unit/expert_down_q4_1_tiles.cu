@@ -9,12 +9,17 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/expert_ring.cuh"
+#include "lib/cuda/weight/expert_tiles.cuh"
 
 struct arguments {
-    atlas_ExpertUp op;
+    atlas_ExpertDown op;
+    uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_q4_1_here(const __grid_constant__ arguments a) {
-    expert_up<ATLAS_SCHEME_Q4_1, 8, 1, 2, 4, 2, true>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_q4_1_tiles_0(const __grid_constant__ arguments a) {
+    expert_down_tiles<ATLAS_SCHEME_Q4_1, 16, 3, 2, 65792>(a.op, a.scratch);
+}
+
+extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_q4_1_tiles_1(const __grid_constant__ arguments a) {
+    expert_down_total<256>(a.op, a.scratch);
 }

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Route op;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_route_few(const __grid_constant__ arguments a) {
-    route_few<256, 4>(a.op);
+extern "C" __global__ void __launch_bounds__(512) atlas_route_32_of_512(const __grid_constant__ arguments a) {
+    route_few<512, 16>(a.op);
 }

@@ -13,13 +13,8 @@ inline constexpr int kWgmma = 0;
 
 struct arguments {
     atlas_Route op;
-    uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_route_some_0(const __grid_constant__ arguments a) {
-    route_pick<256, 4, 8>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(128) atlas_route_some_1(const __grid_constant__ arguments a) {
-    route_place<128, 4, 8>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(512) atlas_route_16(const __grid_constant__ arguments a) {
+    route_few<512, 4>(a.op);
 }

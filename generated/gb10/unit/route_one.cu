@@ -13,13 +13,8 @@ inline constexpr int kWgmma = 0;
 
 struct arguments {
     atlas_Route op;
-    uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(1024) atlas_route_512_0(const __grid_constant__ arguments a) {
-    route_pick<1024, 16, 32>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(512) atlas_route_512_1(const __grid_constant__ arguments a) {
-    route_place<512, 16, 32>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(32) atlas_route_one(const __grid_constant__ arguments a) {
+    route_one<4>(a.op);
 }
