@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Rates of a running server: concurrent streams of chat answers, tokens per second of all and time to the first token.
 
-    tools/rates.py [--url http://127.0.0.1:8000] [--tokens 128] [--prompt WORDS] 1 8 64
+    tools/rates.py [--url http://127.0.0.1:8000] [--tokens 128] [--prompt WORDS] [--json] 1 8 64
 
 Standard library only. Each stream asks something else, so that no prompt is found in the cache."""
-import argparse, http.client, json, random, statistics, threading, time, urllib.parse
+import argparse, http.client, json, random, statistics, sys, threading, time, urllib.parse
 
 
 def stream(host, model, tokens, words, out):
@@ -39,13 +39,15 @@ def main():
     p.add_argument("--url", default="http://127.0.0.1:8000")
     p.add_argument("--tokens", type=int, default=128)
     p.add_argument("--prompt", type=int, default=20)
+    p.add_argument("--json", action="store_true", help="print a list of objects")
     p.add_argument("streams", type=int, nargs="+")
     a = p.parse_args()
     host = urllib.parse.urlparse(a.url).netloc
     c = http.client.HTTPConnection(host, timeout=30)
     c.request("GET", "/v1/models")
     model = json.loads(c.getresponse().read())["data"][0]["id"]
-    print("| streams | tok/s | first token, median ms | most ms | failed |\n|--:|--:|--:|--:|--:|")
+    rows = []
+    a.json or print("| streams | tok/s | first token, median ms | most ms | failed |\n|--:|--:|--:|--:|--:|")
     warm = False
     for n in [1] + a.streams:  # the first run warms up
         out = []
@@ -59,10 +61,14 @@ def main():
         firsts = sorted(1e3 * f for f, _, _ in out if f is not None) or [float("nan")]
         failed = [e for _, _, e in out if e]
         if warm:
+            rows.append({"streams": n, "rate": sum(k for _, k, _ in out) / seconds, "first": statistics.median(firsts), "failed": len(failed)})
+        if warm and not a.json:
             print(f"| {n} | {sum(k for _, k, _ in out) / seconds:.0f} | {statistics.median(firsts):.1f} | {firsts[-1]:.1f} | {len(failed)} |", flush=True)
         warm = True
         if failed:
-            print("first failure:", failed[0])
+            print("first failure:", failed[0], file=sys.stderr)
+    if a.json:
+        print(json.dumps(rows))
 
 
 main()

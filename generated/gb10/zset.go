@@ -70,7 +70,7 @@ var Kernels = [...]string{
 	"atlas_resolve",
 	"atlas_rotary_angles",
 	"atlas_rotary_cache_64",
-	"atlas_rotary_cache_128_rows",
+	"atlas_rotary_rows_128",
 	"atlas_rotary_cache_128",
 	"atlas_rotary_cache_256_rows",
 	"atlas_rotary_cache_256",
@@ -272,8 +272,8 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
 		s.launchRotaryCache_64(q, a)
-	case a.HeadDim <= 128 && a.Rows >= 128:
-		s.launchRotaryCache_128Rows(q, a)
+	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && a.Rows >= 128:
+		s.launchRotaryRows_128(q, a)
 	case a.HeadDim <= 128:
 		s.launchRotaryCache_128(q, a)
 	case a.HeadDim <= 256 && a.Rows >= 128:
@@ -697,8 +697,8 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryCache_128Rows: kernels/lib/cuda/base.toml:54, order turn.
-func (s *Set) launchRotaryCache_128Rows(q op.Stream, a op.RotaryCache) {
+// launchRotaryRows_128: kernels/lib/cuda/base.toml:54, order turn.
+func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[53], g)

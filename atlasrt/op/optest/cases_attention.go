@@ -124,6 +124,10 @@ func rotaryCases(o Options) []*Case {
 			list = append(list, rotary(fmt.Sprintf("%s partial, pairing %d norms %d %s", h, x.Pairing, len(norms), x.KVType), x, 7).with(norms...))
 		}
 	}
+	for i, kv := range kvTypes { // many rows of heads that turn whole
+		x := op.RotaryCache{Heads: 5 + 35*int32(i), KVHeads: 1 + 3*int32(i), HeadDim: 128, Pairs: 64, BlockSize: 16, KVType: kv, Eps: 1e-6}
+		list = append(list, rotary(fmt.Sprintf("%d/%d×128 rows 130 %s", x.Heads, x.KVHeads, kv), x, 130).with([]string{"QNorm", "KNorm"}[:2-i]...))
+	}
 	h := headShapes[1]
 	x := op.RotaryCache{Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), Pairs: int32(h.dim / 2), BlockSize: 32, KVType: op.BF16, Eps: 1e-5}
 	return append(list, rotary("300 rows", x, 300), rotary("only the queries have a norm", x, 4).with("QNorm"))

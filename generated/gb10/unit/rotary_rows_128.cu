@@ -9,12 +9,12 @@ inline constexpr int kSMs = 48;
 inline constexpr int kSharedPerBlock = 101376;
 inline constexpr int kSharedPerSM = 102400;
 inline constexpr int kWgmma = 0;
-#include "lib/cuda/op/rotary_cache.cuh"
+#include "lib/cuda/op/rotary_rows.cuh"
 
 struct arguments {
     atlas_RotaryCache op;
 };
 
-extern "C" __global__ void __launch_bounds__(128) atlas_rotary_cache_128_rows(const __grid_constant__ arguments a) {
-    rotary_cache<128, 128, 6>(a.op);
+extern "C" __global__ void __launch_bounds__(256) atlas_rotary_rows_128(const __grid_constant__ arguments a) {
+    rotary_rows<256, 3>(a.op);
 }
