@@ -154,7 +154,11 @@ var Kernels = [...]string{
 	"atlas_expert_up_nvfp4_odd",
 	"atlas_fill",
 	"atlas_linear_bf16_split_16_large",
+	"atlas_linear_bf16_split_16_middle",
 	"atlas_linear_bf16_split_16",
+	"atlas_linear_bf16_split_32_large",
+	"atlas_linear_bf16_split_32_middle",
+	"atlas_linear_bf16_split_32",
 	"atlas_linear_bf16_split_64_large",
 	"atlas_linear_bf16_split_64",
 	"atlas_linear_bf16_wide_128x256",
@@ -193,6 +197,14 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_16_streamed",
 	"atlas_linear_q4_1_32",
 	"atlas_linear_q4_1",
+	"atlas_linear_f8_split_16_large",
+	"atlas_linear_f8_split_16_middle",
+	"atlas_linear_f8_split_16",
+	"atlas_linear_f8_split_32",
+	"atlas_linear_f8_split_64_large",
+	"atlas_linear_f8_split_64_middle",
+	"atlas_linear_f8_split_64_small",
+	"atlas_linear_f8_split_64",
 	"atlas_linear_f8_wide_128x256",
 	"atlas_linear_f8_wide_128x128",
 	"atlas_linear_f8_wide_64x128",
@@ -201,6 +213,11 @@ var Kernels = [...]string{
 	"atlas_linear_f8_16_streamed",
 	"atlas_linear_f8_32",
 	"atlas_linear_f8",
+	"atlas_linear_f8block_split_16_large",
+	"atlas_linear_f8block_split_16_small",
+	"atlas_linear_f8block_split_16",
+	"atlas_linear_f8block_split_32_large",
+	"atlas_linear_f8block_split_32",
 	"atlas_linear_f8block_wide_128x256",
 	"atlas_linear_f8block_wide_128x128",
 	"atlas_linear_f8block_wide_64x128",
@@ -209,6 +226,13 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_16_streamed",
 	"atlas_linear_f8block_32",
 	"atlas_linear_f8block",
+	"atlas_linear_nvfp4_split_16_large",
+	"atlas_linear_nvfp4_split_16_middle",
+	"atlas_linear_nvfp4_split_16",
+	"atlas_linear_nvfp4_split_32",
+	"atlas_linear_nvfp4_split_64_large",
+	"atlas_linear_nvfp4_split_64_middle",
+	"atlas_linear_nvfp4_split_64_small",
 	"atlas_linear_nvfp4_split_64",
 	"atlas_linear_nvfp4_wide_128x256",
 	"atlas_linear_nvfp4_wide_128x128",
@@ -671,7 +695,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 42, 92, 106, 119, 133, 145, 157;
+// Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 43, 56, 70, 84, 97, 147, 161, 174, 188, 200, 212;
 // kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/base/q8_0/linear_wide.toml:26, 39, 52;
 // kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50;
@@ -679,11 +703,11 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 // kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/q4_1/linear_wide.toml:26, 39, 52;
 // kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/f8/linear_wide.toml:26, 39, 52;
+// kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 138, 151, 164;
 // kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/f8block/linear_wide.toml:14, 27, 40;
+// kernels/h200/base/f8block/linear_wide.toml:2, 16, 30, 44, 57, 83, 96, 109;
 // kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/nvfp4/linear_wide.toml:2, 40, 53, 66;
+// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 138, 151, 164;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
@@ -691,11 +715,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		switch {
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
 			s.launchLinearBf16Split_16Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4224:
+			s.launchLinearBf16Split_16Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearBf16Split_16(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 12288:
+			s.launchLinearBf16Split_32Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4224:
+			s.launchLinearBf16Split_32Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
+			s.launchLinearBf16Split_32(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearBf16Split_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 64 && (a.W.Rows <= 4096 || a.W.Cols > 8192):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 64 && (a.W.Rows <= 4224 || a.W.Cols > 8192):
 			s.launchLinearBf16Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 74*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2+131)/132) <= min(60*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192)+131)/132), 41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
 			s.launchLinearBf16Wide_128x256(q, a)
@@ -781,11 +813,27 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeF8:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
+			s.launchLinearF8Split_16Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
+			s.launchLinearF8Split_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLinearF8Split_16(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
+			s.launchLinearF8Split_32(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 12288:
+			s.launchLinearF8Split_64Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearF8Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearF8Split_64Small(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
+			s.launchLinearF8Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearF8Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
 			s.launchLinearF8Wide_128x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearF8Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
 			s.launchLinearF8_8(q, a)
@@ -800,6 +848,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
+			s.launchLinearF8blockSplit_16Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && (a.W.Rows <= 2048 || a.W.Cols > 8192):
+			s.launchLinearF8blockSplit_16Small(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLinearF8blockSplit_16(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 12288:
+			s.launchLinearF8blockSplit_32Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
+			s.launchLinearF8blockSplit_32(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearF8blockWide_128x256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
@@ -819,13 +877,27 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 64:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
+			s.launchLinearNvfp4Split_16Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
+			s.launchLinearNvfp4Split_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLinearNvfp4Split_16(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
+			s.launchLinearNvfp4Split_32(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 12288:
+			s.launchLinearNvfp4Split_64Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearNvfp4Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearNvfp4Split_64Small(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearNvfp4Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
 			s.launchLinearNvfp4Wide_128x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearNvfp4Wide_64x128(q, a)
 		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearNvfp4_8Large(q, a)
@@ -845,7 +917,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// Logits: kernels/h200/base/bf16/linear_wide.toml:56, 68, 80;
+// Logits: kernels/h200/base/bf16/linear_wide.toml:111, 123, 135;
 // kernels/h200/base/bf16/linear_few.toml:61, 73, 85, 97;
 // kernels/h200/base/q8_0/linear_wide.toml:2, 14;
 // kernels/h200/base/q8_0/linear_few.toml:61, 73, 85, 97;
@@ -853,11 +925,11 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/q4_0/linear_few.toml:73, 85, 97, 109, 121;
 // kernels/h200/base/q4_1/linear_wide.toml:2, 14;
 // kernels/h200/base/q4_1/linear_few.toml:61, 73, 85, 97;
-// kernels/h200/base/f8/linear_wide.toml:2, 14;
+// kernels/h200/base/f8/linear_wide.toml:114, 126;
 // kernels/h200/base/f8/linear_few.toml:61, 73, 85, 97;
-// kernels/h200/base/f8block/linear_wide.toml:2;
+// kernels/h200/base/f8block/linear_wide.toml:71;
 // kernels/h200/base/f8block/linear_few.toml:61, 73, 85, 97;
-// kernels/h200/base/nvfp4/linear_wide.toml:16, 28;
+// kernels/h200/base/nvfp4/linear_wide.toml:114, 126;
 // kernels/h200/base/nvfp4/linear_few.toml:73, 85, 97, 109, 121.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
@@ -2038,9 +2110,9 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:15, order split_2.
-func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearBf16Split_16Middle: kernels/h200/base/bf16/linear_wide.toml:15, order split_4.
+func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -2053,7 +2125,67 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_wide.toml:29, order split_1.
+// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:29, order split_2.
+func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[138], g)
+	}
+}
+
+// launchLinearBf16Split_32Large: kernels/h200/base/bf16/linear_wide.toml:43, order split_1.
+func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[139], g)
+	}
+}
+
+// launchLinearBf16Split_32Middle: kernels/h200/base/bf16/linear_wide.toml:56, order split_4.
+func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[140], g)
+	}
+}
+
+// launchLinearBf16Split_32: kernels/h200/base/bf16/linear_wide.toml:70, order split_2.
+func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[141], g)
+	}
+}
+
+// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_wide.toml:84, order split_1.
 func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2064,73 +2196,13 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[138], g)
-	}
-}
-
-// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:42, order split_2.
-func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[139], g)
-	}
-}
-
-// launchLinearBf16Wide_128x256: kernels/h200/base/bf16/linear_wide.toml:92, order wide.
-func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[140], g)
-	}
-}
-
-// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:106, order wide.
-func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[141], g)
-	}
-}
-
-// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:119, order wide.
-func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[142], g)
 	}
 }
 
-// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:133, order wide.
-func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:97, order split_2.
+func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -2143,7 +2215,67 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:145, order wide.
+// launchLinearBf16Wide_128x256: kernels/h200/base/bf16/linear_wide.toml:147, order wide.
+func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[144], g)
+	}
+}
+
+// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:161, order wide.
+func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[145], g)
+	}
+}
+
+// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:174, order wide.
+func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[146], g)
+	}
+}
+
+// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:188, order wide.
+func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[147], g)
+	}
+}
+
+// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:200, order wide.
 func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2154,11 +2286,11 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[144], g)
+		q.Launch(s.kernels[148], g)
 	}
 }
 
-// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:157, order wide.
+// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:212, order wide.
 func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2169,7 +2301,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[145], g)
+		q.Launch(s.kernels[149], g)
 	}
 }
 
@@ -2177,7 +2309,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[146], g)
+		q.Launch(s.kernels[150], g)
 	}
 }
 
@@ -2185,7 +2317,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[147], g)
+		q.Launch(s.kernels[151], g)
 	}
 }
 
@@ -2193,7 +2325,7 @@ func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[148], g)
+		q.Launch(s.kernels[152], g)
 	}
 }
 
@@ -2201,7 +2333,7 @@ func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[149], g)
+		q.Launch(s.kernels[153], g)
 	}
 }
 
@@ -2209,7 +2341,7 @@ func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[154], g)
 	}
 }
 
@@ -2224,7 +2356,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[151], g)
+		q.Launch(s.kernels[155], g)
 	}
 }
 
@@ -2239,7 +2371,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[156], g)
 	}
 }
 
@@ -2254,7 +2386,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[157], g)
 	}
 }
 
@@ -2262,7 +2394,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[158], g)
 	}
 }
 
@@ -2270,7 +2402,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[159], g)
 	}
 }
 
@@ -2278,7 +2410,7 @@ func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[160], g)
 	}
 }
 
@@ -2286,7 +2418,7 @@ func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[161], g)
 	}
 }
 
@@ -2294,7 +2426,7 @@ func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[162], g)
 	}
 }
 
@@ -2309,7 +2441,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[163], g)
 	}
 }
 
@@ -2324,7 +2456,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[164], g)
 	}
 }
 
@@ -2339,7 +2471,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[165], g)
 	}
 }
 
@@ -2347,7 +2479,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[166], g)
 	}
 }
 
@@ -2355,7 +2487,7 @@ func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[167], g)
 	}
 }
 
@@ -2363,7 +2495,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[168], g)
 	}
 }
 
@@ -2371,7 +2503,7 @@ func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -2379,7 +2511,7 @@ func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
@@ -2387,7 +2519,7 @@ func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2402,7 +2534,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
@@ -2417,7 +2549,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
@@ -2432,7 +2564,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[174], g)
 	}
 }
 
@@ -2440,7 +2572,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -2448,7 +2580,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -2456,7 +2588,7 @@ func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -2464,7 +2596,7 @@ func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2472,43 +2604,73 @@ func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:26, order wide.
-func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8Split_16Large: kernels/h200/base/f8/linear_wide.toml:2, order split_2.
+func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:39, order wide.
-func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8Split_16Middle: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:52, order wide.
-func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8Split_16: kernels/h200/base/f8/linear_wide.toml:30, order split_8.
+func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[182], g)
+	}
+}
+
+// launchLinearF8Split_32: kernels/h200/base/f8/linear_wide.toml:44, order split_8.
+func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[183], g)
+	}
+}
+
+// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_wide.toml:58, order split_2.
+func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -2517,83 +2679,28 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[178], g)
-	}
-}
-
-// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:2, order few.
-func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
-	}
-}
-
-// launchLinearF8_16: kernels/h200/base/f8/linear_few.toml:14, order few.
-func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
-	}
-}
-
-// launchLinearF8_16Streamed: kernels/h200/base/f8/linear_few.toml:26, order few.
-func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
-	}
-}
-
-// launchLinearF8_32: kernels/h200/base/f8/linear_few.toml:38, order few.
-func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
-	}
-}
-
-// launchLinearF8: kernels/h200/base/f8/linear_few.toml:50, order few.
-func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
-	}
-}
-
-// launchLinearF8blockWide_128x256: kernels/h200/base/f8block/linear_wide.toml:14, order wide.
-func (s *Set) launchLinearF8blockWide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[184], g)
 	}
 }
 
-// launchLinearF8blockWide_128x128: kernels/h200/base/f8block/linear_wide.toml:27, order wide.
-func (s *Set) launchLinearF8blockWide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_wide.toml:72, order split_4.
+func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[185], g)
 	}
 }
 
-// launchLinearF8blockWide_64x128: kernels/h200/base/f8block/linear_wide.toml:40, order wide.
-func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_wide.toml:86, order split_8.
+func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -2606,49 +2713,9 @@ func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:2, order few.
-func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[187], g)
-	}
-}
-
-// launchLinearF8block_16: kernels/h200/base/f8block/linear_few.toml:14, order few.
-func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[188], g)
-	}
-}
-
-// launchLinearF8block_16Streamed: kernels/h200/base/f8block/linear_few.toml:26, order few.
-func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[189], g)
-	}
-}
-
-// launchLinearF8block_32: kernels/h200/base/f8block/linear_few.toml:38, order few.
-func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[190], g)
-	}
-}
-
-// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:50, order few.
-func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[191], g)
-	}
-}
-
-// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:2, order split_4.
-func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(32, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearF8Split_64: kernels/h200/base/f8/linear_wide.toml:100, order split_4.
+func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -2657,11 +2724,376 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[187], g)
+	}
+}
+
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:138, order wide.
+func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[188], g)
+	}
+}
+
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:151, order wide.
+func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[189], g)
+	}
+}
+
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:164, order wide.
+func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[190], g)
+	}
+}
+
+// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:2, order few.
+func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[191], g)
+	}
+}
+
+// launchLinearF8_16: kernels/h200/base/f8/linear_few.toml:14, order few.
+func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[192], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:40, order wide.
+// launchLinearF8_16Streamed: kernels/h200/base/f8/linear_few.toml:26, order few.
+func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[193], g)
+	}
+}
+
+// launchLinearF8_32: kernels/h200/base/f8/linear_few.toml:38, order few.
+func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[194], g)
+	}
+}
+
+// launchLinearF8: kernels/h200/base/f8/linear_few.toml:50, order few.
+func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[195], g)
+	}
+}
+
+// launchLinearF8blockSplit_16Large: kernels/h200/base/f8block/linear_wide.toml:2, order split_2.
+func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[196], g)
+	}
+}
+
+// launchLinearF8blockSplit_16Small: kernels/h200/base/f8block/linear_wide.toml:16, order split_8.
+func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[197], g)
+	}
+}
+
+// launchLinearF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:30, order split_4.
+func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[198], g)
+	}
+}
+
+// launchLinearF8blockSplit_32Large: kernels/h200/base/f8block/linear_wide.toml:44, order split_1.
+func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[199], g)
+	}
+}
+
+// launchLinearF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:57, order split_4.
+func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[200], g)
+	}
+}
+
+// launchLinearF8blockWide_128x256: kernels/h200/base/f8block/linear_wide.toml:83, order wide.
+func (s *Set) launchLinearF8blockWide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[201], g)
+	}
+}
+
+// launchLinearF8blockWide_128x128: kernels/h200/base/f8block/linear_wide.toml:96, order wide.
+func (s *Set) launchLinearF8blockWide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[202], g)
+	}
+}
+
+// launchLinearF8blockWide_64x128: kernels/h200/base/f8block/linear_wide.toml:109, order wide.
+func (s *Set) launchLinearF8blockWide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[203], g)
+	}
+}
+
+// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:2, order few.
+func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[204], g)
+	}
+}
+
+// launchLinearF8block_16: kernels/h200/base/f8block/linear_few.toml:14, order few.
+func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[205], g)
+	}
+}
+
+// launchLinearF8block_16Streamed: kernels/h200/base/f8block/linear_few.toml:26, order few.
+func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[206], g)
+	}
+}
+
+// launchLinearF8block_32: kernels/h200/base/f8block/linear_few.toml:38, order few.
+func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[207], g)
+	}
+}
+
+// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:50, order few.
+func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[208], g)
+	}
+}
+
+// launchLinearNvfp4Split_16Large: kernels/h200/base/nvfp4/linear_wide.toml:2, order split_2.
+func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[209], g)
+	}
+}
+
+// launchLinearNvfp4Split_16Middle: kernels/h200/base/nvfp4/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[210], g)
+	}
+}
+
+// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_wide.toml:30, order split_8.
+func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[211], g)
+	}
+}
+
+// launchLinearNvfp4Split_32: kernels/h200/base/nvfp4/linear_wide.toml:44, order split_8.
+func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[212], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_wide.toml:58, order split_2.
+func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[213], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_wide.toml:72, order split_4.
+func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[214], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Small: kernels/h200/base/nvfp4/linear_wide.toml:86, order split_8.
+func (s *Set) launchLinearNvfp4Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[215], g)
+	}
+}
+
+// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:100, order split_4.
+func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[216], g)
+	}
+}
+
+// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:138, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2672,11 +3104,11 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:53, order wide.
+// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:151, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2687,11 +3119,11 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
-// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:66, order wide.
+// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:164, order wide.
 func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2702,7 +3134,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
@@ -2710,7 +3142,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -2718,7 +3150,7 @@ func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -2726,7 +3158,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -2734,7 +3166,7 @@ func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -2742,7 +3174,7 @@ func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -2750,31 +3182,31 @@ func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
-// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:56, order split_1.
+// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:111, order split_1.
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
-// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:68, order split_1.
+// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:123, order split_1.
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
-// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_wide.toml:80, order split_1.
+// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_wide.toml:135, order split_1.
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -2782,7 +3214,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -2790,7 +3222,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -2798,7 +3230,7 @@ func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -2806,7 +3238,7 @@ func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -2814,7 +3246,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -2822,7 +3254,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -2830,7 +3262,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
@@ -2838,7 +3270,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -2846,7 +3278,7 @@ func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -2854,7 +3286,7 @@ func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -2862,7 +3294,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -2870,7 +3302,7 @@ func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -2878,7 +3310,7 @@ func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -2886,7 +3318,7 @@ func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -2894,7 +3326,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -2902,7 +3334,7 @@ func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -2910,7 +3342,7 @@ func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -2918,7 +3350,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -2926,7 +3358,7 @@ func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -2934,7 +3366,7 @@ func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -2942,7 +3374,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -2950,7 +3382,7 @@ func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -2958,23 +3390,23 @@ func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
-// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:2, order split_1.
+// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:114, order split_1.
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
-// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:14, order split_1.
+// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:126, order split_1.
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -2982,7 +3414,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -2990,7 +3422,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -2998,7 +3430,7 @@ func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -3006,15 +3438,15 @@ func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
-// launchLogitsF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:2, order split_1.
+// launchLogitsF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:71, order split_1.
 func (s *Set) launchLogitsF8blockSplit_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3022,7 +3454,7 @@ func (s *Set) launchLogitsF8blockSplit_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -3030,7 +3462,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -3038,7 +3470,7 @@ func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -3046,23 +3478,23 @@ func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
-// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:16, order split_1.
+// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:114, order split_1.
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
-// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_wide.toml:28, order split_1.
+// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_wide.toml:126, order split_1.
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -3070,7 +3502,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -3078,7 +3510,7 @@ func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -3086,7 +3518,7 @@ func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -3094,7 +3526,7 @@ func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
@@ -3102,7 +3534,7 @@ func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
@@ -3110,7 +3542,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -3118,7 +3550,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -3126,7 +3558,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -3134,7 +3566,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -3142,7 +3574,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -3150,7 +3582,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -3158,7 +3590,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -3166,7 +3598,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionMany_64Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -3175,15 +3607,15 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[278], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[279], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
@@ -3191,164 +3623,12 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
 // launchAttentionMixed_128Exact: kernels/h200/exact.toml:55, order tiles.
 func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[258], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[259], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[260], g)
-	}
-}
-
-// launchAttentionMany_256Exact: kernels/h200/exact.toml:80, order tiles.
-func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[261], g)
-	}
-}
-
-// launchAttentionMixed_256Exact: kernels/h200/exact.toml:93, order tiles.
-func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[262], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[263], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[264], g)
-	}
-}
-
-// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:102, order tiles.
-func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
-	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[265], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[266], g)
-	}
-}
-
-// launchAttentionMany_32: kernels/lib/cuda/base.toml:120, order tiles.
-func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[267], g)
-	}
-}
-
-// launchAttentionMixed_32: kernels/lib/cuda/base.toml:132, order tiles.
-func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
-	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[268], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[269], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[270], g)
-	}
-}
-
-// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:156, order tiles.
-func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[271], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[272], g)
-	}
-}
-
-// launchAttentionMany_64: kernels/lib/cuda/base.toml:174, order tiles.
-func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
-	}
-}
-
-// launchAttentionMixed_64: kernels/lib/cuda/base.toml:187, order tiles.
-func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[274], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[275], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[276], g)
-	}
-}
-
-// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:212, order tiles.
-func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[277], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[278], g)
-	}
-}
-
-// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:230, order tiles.
-func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[279], g)
-	}
-	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[280], g)
-	}
-}
-
-// launchAttentionMany_128: kernels/lib/cuda/base.toml:248, order tiles.
-func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
-	}
-}
-
-// launchAttentionMixed_128: kernels/lib/cuda/base.toml:261, order tiles.
-func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
@@ -3358,9 +3638,161 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[283], g)
 	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[284], g)
+	}
+}
+
+// launchAttentionMany_256Exact: kernels/h200/exact.toml:80, order tiles.
+func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[285], g)
+	}
+}
+
+// launchAttentionMixed_256Exact: kernels/h200/exact.toml:93, order tiles.
+func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[286], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[287], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[288], g)
+	}
+}
+
+// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:102, order tiles.
+func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
+	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[289], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[290], g)
+	}
+}
+
+// launchAttentionMany_32: kernels/lib/cuda/base.toml:120, order tiles.
+func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[291], g)
+	}
+}
+
+// launchAttentionMixed_32: kernels/lib/cuda/base.toml:132, order tiles.
+func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
+	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[292], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[293], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[294], g)
+	}
+}
+
+// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:156, order tiles.
+func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[295], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[296], g)
+	}
+}
+
+// launchAttentionMany_64: kernels/lib/cuda/base.toml:174, order tiles.
+func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[297], g)
+	}
+}
+
+// launchAttentionMixed_64: kernels/lib/cuda/base.toml:187, order tiles.
+func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[298], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[299], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[300], g)
+	}
+}
+
+// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:212, order tiles.
+func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[301], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[302], g)
+	}
+}
+
+// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:230, order tiles.
+func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[303], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[304], g)
+	}
+}
+
+// launchAttentionMany_128: kernels/lib/cuda/base.toml:248, order tiles.
+func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[305], g)
+	}
+}
+
+// launchAttentionMixed_128: kernels/lib/cuda/base.toml:261, order tiles.
+func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[306], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[307], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -3369,11 +3801,11 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[309], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -3382,11 +3814,11 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[311], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -3394,7 +3826,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -3403,15 +3835,15 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[314], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[315], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -3419,7 +3851,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -3427,7 +3859,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -3435,7 +3867,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -3443,7 +3875,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -3451,7 +3883,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -3459,7 +3891,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -3467,7 +3899,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -3475,7 +3907,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -3483,7 +3915,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -3491,7 +3923,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
@@ -3499,7 +3931,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
@@ -3507,7 +3939,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -3515,26 +3947,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:377.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[306], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[330], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:386.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[307], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[331], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:395.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[308], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[332], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:404.
@@ -3542,11 +3974,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[333], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -3555,18 +3987,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[335], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:434.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[313], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[337], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:443.
@@ -3574,11 +4006,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[338], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -3587,15 +4019,15 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[340], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[341], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -3603,7 +4035,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -3611,7 +4043,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -3619,7 +4051,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -3627,7 +4059,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -3635,7 +4067,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -3643,7 +4075,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -3651,7 +4083,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -3659,7 +4091,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 

@@ -20,5 +20,5 @@ struct atlas_linear_nvfp4_split_64_arguments : arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(416, 1) atlas_linear_nvfp4_split_64(const __grid_constant__ atlas_linear_nvfp4_split_64_arguments a) {
-    linear_split<ATLAS_SCHEME_NVFP4, 3, 1, 64, 2, 5, 4>(a.op, a.tiles);
+    linear_split<ATLAS_SCHEME_NVFP4, 3, 1, 64, 4, 3, 4>(a.op, a.tiles);
 }

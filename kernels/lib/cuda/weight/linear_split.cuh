@@ -36,10 +36,25 @@ __device__ constexpr float split_factor() {
         return frag<kScheme>::kFactor;
 }
 
+// What makes sums of outputs n and n+8 results: scales, and what is added.
+struct output_scales {
+    float scale[2] = {1, 1}, bias[2] = {};
+    __device__ void load(const atlas_Weight &w, const float *biases, int n) {
+#pragma unroll
+        for (int i = 0; i < 2; i++, n += 8) {
+            if (n < w.Rows) scale[i] = row_scale(w, 0, n);
+            if (biases && n < w.Rows) bias[i] = biases[n];
+        }
+    }
+    __device__ output_scales or_those(bool others, const output_scales &o) const {
+        return {{others ? o.scale[0] : scale[0], others ? o.scale[1] : scale[1]}, {others ? o.bias[0] : bias[0], others ? o.bias[1] : bias[1]}};
+    }
+};
+
 template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit, bool kGathered>
 struct split {
     using weights_t = split_weights<kScheme>;
-    static constexpr int kOut = kTeams * kStrips * 64, kPieces = kOut / weights_t::kPiece, kThreads = kTeams * 128 + 32;
+    static constexpr int kOut = kTeams * kStrips * 64, kPieces = kOut / weights_t::kPiece;
     static constexpr int kPieceBytes = kUnits * weights_t::kBytes, kWeightBytes = (kPieces * kPieceBytes + 1023) / 1024 * 1024;
     static constexpr int kRowBytes = kRows * 128, kStage = kWeightBytes + kUnits * kRowBytes;
     static constexpr int kQuads = kStrips * kRows / 8, kMine = (kQuads + kSplit - 1) / kSplit;  // of a thread's sums; of one block's share
@@ -48,8 +63,9 @@ struct split {
     static constexpr int kPair = kUnits == 1 ? 1 : 2;  // units that are multiplied in one go
     static constexpr int kSets = kStrips == 2 || kScheme == ATLAS_SCHEME_F8BLOCK ? 2 : 1;  // of sums that take turns
     static constexpr bool kBf16 = kScheme == ATLAS_SCHEME_BF16, kScaled = kScheme == ATLAS_SCHEME_F8BLOCK;
-    static_assert(kPieces <= 32 && kShared <= 227 * 1024 && (kBf16 || kUnits * kStrips >= 2) && kStages >= 2, "fits");
-    static_assert(kUnits == 1 || kUnits % 2 == 0, "whole pairs");
+    static_assert(kPieces <= 32 && kShared <= 227 * 1024 && kStages >= 2, "fits");
+    static_assert(kUnits == 1 || kUnits == 2 || !kBf16 && kUnits % 2 == 0, "whole pairs, or with bf16 the same in all stages");
+    static_assert(kBf16 || kPair * kStrips >= 2, "sets take turns");
     static_assert(!kScaled || kPair * kStrips == 4, "sums of a strip and a pair have one scale");
 
     uint32_t data;
@@ -75,14 +91,14 @@ struct split {
     __device__ uint32_t rows(int slot) const { return weights(slot) + kWeightBytes; }
 
     // copy_rows(to, unit, barrier) begins the copies of all rows' 64 columns, by one warp: with the copy engine, or kGathered, with copies of
-    // the lanes' own. store(output, row, sums) takes sums of outputs n and n+8, of two rows each.
+    // the lanes' own. store(output, row, sums, scales) takes sums of outputs n and n+8, of two rows each, and what scales them.
     template <typename CopyRows, typename Store>
-    __device__ static void run(const atlas_Weight &w, const CopyRows &copy_rows, const Store &store) {
+    __device__ static void run(const atlas_Weight &w, const float *bias, const CopyRows &copy_rows, const Store &store) {
         const split s(w);
         if (warp() == kTeams * 4)
             s.copy(w, copy_rows);
         else
-            s.multiply(w, store);
+            s.multiply(w, bias, store);
         if constexpr (kSplit > 1) sync_cluster();  // no block ends before the others are done with its shared memory
     }
 
@@ -131,18 +147,22 @@ struct split {
     }
 
     template <typename Store>
-    __device__ void multiply(const atlas_Weight &w, const Store &store) const {
+    __device__ void multiply(const atlas_Weight &w, const float *bias, const Store &store) const {
         stage<kStages> now;
         const int first = warp() / 4 * kStrips * 64 + warp() % 4 * 16;
         __syncthreads();
         if constexpr (kSplit > 1) arrive_cluster();
         wait_for_previous();
         for (int tile = blockIdx.x / kSplit, count = 0; tile < tiles; tile += gridDim.x / kSplit, count++) {
+            const int n = tile * kOut + first + lane() / 4;
             float c[kStrips][kRows / 2];
+            output_scales scales[kStrips];
 #pragma unroll
-            for (int s = 0; s < kStrips; s++)
+            for (int s = 0; s < kStrips; s++) {
+                scales[s].load(w, bias, n + s * 64);  // now: it takes long
 #pragma unroll
                 for (int i = 0; i < kRows / 2; i++) c[s][i] = 0;
+            }
             if (begin < end) {
                 if constexpr (kBf16)
                     multiply_bf16(now, c);
@@ -150,7 +170,8 @@ struct split {
                     multiply_frag(now, w, tile * (kOut / 16) + first / 16, c);
             }
             const auto put = [&](int q, const float(&x)[4]) {
-                store(tile * kOut + first + q / (kRows / 8) * 64 + lane() / 4, q % (kRows / 8) * 8 + lane() % 4 * 2, x);
+                const int s = q / (kRows / 8);
+                store(n + s * 64, q % (kRows / 8) * 8 + lane() % 4 * 2, x, scales[0].or_those(s, scales[kStrips - 1]));
             };
             if constexpr (kSplit == 1) {
 #pragma unroll
@@ -166,17 +187,18 @@ struct split {
             if (int(blockIdx.x) / kSplit >= tiles) wait_cluster();
     }
 
-    // Sums of all blocks: quad q of a thread goes to block q % kSplit, which adds and stores it.
+    // Adds the sums of all blocks: quad q of a thread goes to block q % kSplit, which adds and puts it. A block's shared memory holds what the
+    // others sent until it has said that it took it.
     template <typename Put>
     __device__ void exchange(int count, const float (&c)[kStrips][kRows / 2], const Put &put) const {
         constexpr int kSource = kMine * kTeams * 2048;  // bytes that a block sends another
         const uint32_t parts = data + kPartsAt + threadIdx.x * 16;
-        const int mine = (kQuads - rank + kSplit - 1) / kSplit;
+        const int mine = (kQuads - rank + kSplit - 1) / kSplit;  // quads
         if (threadIdx.x == 0) arrive_expecting(parts_there(), kSplit * mine * kTeams * 2048);
         if (count == 0)
             wait_cluster();
         else
-            wait_barrier(parts_taken(), count ^ 1);
+            wait_barrier(parts_taken(), (count ^ 1) & 1);
 #pragma unroll
         for (int q = 0; q < kQuads; q++) {
             const float *x = c[q / (kRows / 8)] + q % (kRows / 8) * 4;
@@ -211,7 +233,6 @@ struct split {
 #pragma unroll
             for (int i = 0; i < kUnits; i++) {
                 const uint64_t x = factor(rows(now.slot) + i * kRowBytes);
-                static_assert(!kBf16 || kUnits <= 2, "no stage has fewer units");
 #pragma unroll
                 for (int s = 0; s < kStrips; s++) {
                     const uint64_t y = factor(weights(now.slot) + ((warp() / 4 * kStrips + s) * kUnits + i) * 8192);
@@ -310,17 +331,16 @@ __device__ void linear_split(const atlas_Linear &a, const atlas_TensorMap *in) {
     const int first = blockIdx.y * kRows;
     const bool pairs = a.OutPitch % 2 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 4 == 0;
     atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>::run(
-        a.W,
+        a.W, a.Bias,
         [&](uint32_t to, int unit, uint32_t barrier) {
             if (atlas::lane() == 0) atlas::copy_box(to, in, unit * 64, first, barrier);
         },
-        [&](int n, int row, const float(&x)[4]) {
+        [&](int n, int row, const float(&x)[4], const atlas::output_scales &o) {
 #pragma unroll
             for (int half = 0; half < 2; half++, n += 8) {
-                const bool there = n < a.W.Rows;
-                const float scale = there ? atlas::row_scale(a.W, 0, n) * atlas::split_factor<kScheme>() : 0.0f, bias = a.Bias && there ? a.Bias[n] : 0.0f;
-                // Now lanes have two outputs of a row.
-                const uint32_t u = atlas::transpose_matrix(atlas::narrow(fmaf(x[2 * half], scale, bias), fmaf(x[2 * half + 1], scale, bias)));
+                const float scale = o.scale[half] * atlas::split_factor<kScheme>();
+                const uint32_t pair = atlas::narrow(fmaf(x[2 * half], scale, o.bias[half]), fmaf(x[2 * half + 1], scale, o.bias[half]));
+                const uint32_t u = atlas::transpose_matrix(pair);  // two outputs of a row
                 const int r = first + row - atlas::lane() % 4 * 2 + atlas::lane() / 4, out = n - atlas::lane() / 4 + atlas::lane() % 4 * 2;
                 uint16_t *to = reinterpret_cast<uint16_t *>(a.Out + size_t(r) * a.OutPitch + out);
                 const bool one = r < a.Rows && out < a.W.Rows, two = r < a.Rows && out + 1 < a.W.Rows;
@@ -338,7 +358,7 @@ __device__ void logits_split(const atlas_Logits &a) {
     int line[kRows / 4];  // of rows lane/8, lane/8+4, …; what lies outside reads as zeros
     bool known = false;
     atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, true>::run(
-        a.W,
+        a.W, nullptr,
         [&](uint32_t to, int unit, uint32_t) {
 #pragma unroll
             for (int i = 0; i < kRows / 4; i++) {
@@ -349,11 +369,11 @@ __device__ void logits_split(const atlas_Logits &a) {
             }
             known = true;
         },
-        [&](int n, int row, const float(&x)[4]) {
+        [&](int n, int row, const float(&x)[4], const atlas::output_scales &o) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const int out = n + i / 2 * 8, r = first + row + i % 2;
-                if (r < a.Rows && out < a.W.Rows) a.Out[size_t(r) * a.W.Rows + out] = x[i] * (atlas::row_scale(a.W, 0, out) * atlas::split_factor<kScheme>());
+                if (r < a.Rows && out < a.W.Rows) a.Out[size_t(r) * a.W.Rows + out] = x[i] * (o.scale[i / 2] * atlas::split_factor<kScheme>());
             }
         });
 }

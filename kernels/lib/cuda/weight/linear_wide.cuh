@@ -1,8 +1,8 @@
 // Linear for many rows and bf16 weights (layout tile64) with wgmma: tiles of kRows rows by kOut outputs.
 //
 // A cluster is kAcross blocks next to one another along rows, which share weights, times kAlong along outputs, which share rows.
-// Block: kRows*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024, with kOut 256 kStages*…+kRows/16*4352. Grid: any multiple of
-// the cluster, at most a block per tile, that is kAcross*kAlong*ceil(Rows/(kRows*kAcross))*ceil(W.Rows/(kOut*kAlong)); blocks
+// Block: kRows*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024,
+// with kOut 256 the block's most. min_blocks 1. Grid: any multiple of the cluster, at most a block per tile, that is kAcross*kAlong*ceil(Rows/(kRows*kAcross))*ceil(W.Rows/(kOut*kAlong)); blocks
 // go on to further tiles. Tile of the copy engine: In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0.
 // kRows 64 or 128; kOut 32, 64, 128, 192 or 256. Any Rows, OutPitch and alignment of Out. All instances give the same bits.
 #pragma once
@@ -65,6 +65,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     constexpr bool kStaged = kOut == 256;
     static_assert((kOut == 32 || kOut % 64 == 0) && kPieces % kAcross == 0 && kShare % 8 == 0, "whole pieces for each block");
     using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, kAcross * kAlong, true>;
+    static_assert(!kStaged || kStages * (pipe_t::kStageBytes + 16) + kRows / 16 * atlas::kStagedBytes <= kSharedPerBlock, "fits, from an aligned address on");
     const pipe_t pipe;
     const int steps = atlas::tiles64(a.W.Cols), across = pipe.rank % kAcross, along = pipe.rank / kAcross;
     const int row_tiles = (a.Rows + kRows * kAcross - 1) / (kRows * kAcross), out_tiles = (a.W.Rows + kOut * kAlong - 1) / (kOut * kAlong);
