@@ -100,6 +100,9 @@ func explain(w io.Writer, e *plan.Entry, last bool) {
 	if e.Order != "" {
 		fmt.Fprintf(w, "    order %s\n", e.Order)
 	}
+	if e.Rounds != "" {
+		fmt.Fprintf(w, "    activations rounded to %s\n", e.Rounds)
+	}
 }
 
 // loadTarget loads the hardware of "hardware" or "hardware/model" alone: others may be incomplete.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
 
@@ -30,8 +31,10 @@ type opsFlags struct {
 // targets are the named hardware, or all that this machine can run, each in every mode that modes lists for it.
 func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.Target) error) error {
 	visited := 0
-	for _, b := range bundles() {
-		h := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU}
+	points := map[string]op.Kernel{}
+	watched := watchPoints(points)
+	for _, b := range watched {
+		h := instance.Hardware{Bundles: watched, Name: b.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU}
 		if b.Hardware != f.Hardware && (f.Hardware != "" || !h.Runs()) {
 			continue
 		}
@@ -41,12 +44,16 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 			if err != nil {
 				return err
 			}
+			rounds := map[op.Kernel]string{}
+			for name, rule := range b.Rounds {
+				rounds[points[name]] = rule
+			}
 			label := b.Hardware
 			if h.Exact {
 				label += " --exact"
 			}
 			err = visit(optest.Target{
-				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact,
+				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact, Rounds: rounds,
 				HostMemory: b.Device == "cpu", Together: b.Device != "cpu" && !h.Exact})
 			if err := errors.Join(err, t.Device.Close()); err != nil {
 				return err
@@ -61,6 +68,22 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 		return err
 	}
 	return fmt.Errorf("this machine can run none of the kernels that this program has (see atlasrt doctor)")
+}
+
+// watchPoints are the bundles of this program, which note their entry points as they are loaded.
+func watchPoints(points map[string]op.Kernel) []*bundle.Bundle {
+	var watched []*bundle.Bundle
+	for _, b := range bundles() {
+		of := *b
+		of.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
+			for i, k := range kernels {
+				points[b.Kernels[i]] = k
+			}
+			return b.New(kernels, has)
+		}
+		watched = append(watched, &of)
+	}
+	return watched
 }
 
 // modes are without and with --exact.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
@@ -36,18 +35,7 @@ func (c *opsTuneCommand) Run() error {
 		return fmt.Errorf("%s holds no trials: %w", c.Trials, err)
 	}
 	points := map[string]op.Kernel{}
-	var watched []*bundle.Bundle
-	for _, b := range bundles() {
-		of := *b
-		of.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
-			for i, k := range kernels {
-				points[b.Kernels[i]] = k
-			}
-			return b.New(kernels, has)
-		}
-		watched = append(watched, &of)
-	}
-	t, err := c.openOne(watched, "")
+	t, err := c.openOne(watchPoints(points), "")
 	if err != nil {
 		return err
 	}

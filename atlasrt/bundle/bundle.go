@@ -22,14 +22,15 @@ type Set interface {
 
 // Bundle is the generated package of one hardware. Its strings are committed; its image is built.
 type Bundle struct {
-	Hardware    string   // "cpu-x86-64-v3"
-	Device      string   // which package of device runs it: "cpu"
-	Activations op.DType // what act means in op's tags
-	Needs       []string // processor features without which no kernel runs
-	Features    []string // processor features that some branches ask for
-	Kernels     []string // entry points, in the order that New takes them
-	Contract    string   // hash of structs, stubs and entry points: an image carries the one it was built for
-	Files       fs.FS    // holds blob/image.zst, once built
+	Hardware    string            // "cpu-x86-64-v3"
+	Device      string            // which package of device runs it: "cpu"
+	Activations op.DType          // what act means in op's tags
+	Needs       []string          // processor features without which no kernel runs
+	Features    []string          // processor features that some branches ask for
+	Kernels     []string          // entry points, in the order that New takes them
+	Rounds      map[string]string // entry points that round activations before they multiply them, and by which rule of package oracle
+	Contract    string            // hash of structs, stubs and entry points: an image carries the one it was built for
+	Files       fs.FS             // holds blob/image.zst, once built
 	// New makes the set. has tells whether a feature or option ("exact") is on.
 	New func(kernels []op.Kernel, has func(feature string) bool) Set
 	// Models make the sets of models that have kernels of their own, by the names of their folders of manifests.

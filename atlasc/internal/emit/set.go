@@ -212,6 +212,9 @@ func (d *setData) launcher(e *plan.Entry) launcherData {
 	if e.Order != "" {
 		l.From += ", order " + e.Order
 	}
+	if e.Rounds != "" {
+		l.From += ", activations rounded to " + e.Rounds
+	}
 	if e.Scratch != nil {
 		l.Scratch = e.Scratch.Go()
 	}
@@ -264,7 +267,8 @@ type bundleData struct {
 	*setData
 	Device, Arch, Activations, Contract string
 	Needs, Features                     []string
-	Models                              []*setData // of models with kernels of their own
+	Models                              []*setData   // of models with kernels of their own
+	Rounds                              []EntryPoint // of kernels that round activations
 }
 
 func newBundleData(d *setData, p *Package) bundleData {
@@ -273,6 +277,11 @@ func newBundleData(d *setData, p *Package) bundleData {
 		Contract: p.Contract, Needs: h.Needs}
 	for _, s := range h.Sets[1:] {
 		b.Models = append(b.Models, d.model(s))
+	}
+	for _, point := range p.Entries {
+		if point.Entry.Rounds != "" {
+			b.Rounds = append(b.Rounds, point)
+		}
 	}
 	for _, s := range d.Switches {
 		b.Features = append(b.Features, s.CPU...)

@@ -46,6 +46,7 @@ type Kernel struct {
 	Scratch string         `toml:"scratch"` // bytes of memory that the launches share; "" means none
 	Const   map[string]any `toml:"const"`   // integers and texts that the body knows as macros, and expressions by name
 	Order   string         `toml:"order"`   // of reductions: kernels of an operation that share it give the same bits
+	Rounds  string         `toml:"rounds"`  // what the kernel makes of activations before it multiplies them; "" leaves them as they are
 	Replace bool           `toml:"replace"` // in a model's manifest: takes the place of the base set's entry of this name
 	Shape                  // of the only launch
 	Launch  []Launch       `toml:"launch"` // instead: several launches in order
@@ -167,11 +168,17 @@ var (
 	instance     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_:<>, ]*$`)
 )
 
+// roundings are what the oracle knows, by the names that it has for them.
+var roundings = []string{"e4m3x128"}
+
 func (k *Kernel) check(diags *diag.List) {
 	required(diags, k.place, "op", k.Op)
 	required(diags, k.place, "body", k.Body)
 	if k.Order != "" {
 		word(diags, k.place, "order", k.Order)
+	}
+	if k.Rounds != "" && !slices.Contains(roundings, k.Rounds) {
+		diags.Add(k.At("rounds"), diag.Suggest(k.Rounds, roundings), "rounding %q is unknown", k.Rounds)
 	}
 	word(diags, k.place, "name", k.Name)
 	if len(k.Launch) > 0 && !k.Shape.empty() {

@@ -61,6 +61,20 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestRoundingsAreKnown(t *testing.T) {
+	cases := []struct {
+		rounds   string
+		findings int
+	}{{"", 0}, {"e4m3x128", 0}, {"e4m3", 1}}
+	for _, c := range cases {
+		var diags diag.List
+		Read("a.toml", "[[kernel]]\nop = \"Linear\"\nname = \"x\"\nbody = \"x.h\"\ninst = \"x\"\ngrid = [\"1\"]\nrounds = \""+c.rounds+"\"\n", &diags)
+		if len(diags) != c.findings {
+			t.Errorf("rounds = %q: got %v, want %d findings", c.rounds, diags, c.findings)
+		}
+	}
+}
+
 func FuzzManifest(f *testing.F) {
 	f.Add(sample)
 	f.Add("[[kernel]]\ngrid = 'x'\n[[kernel.launch]]")

@@ -30,6 +30,9 @@ func shapes(scheme op.Scheme, o Options) []shape {
 	if scheme.Block() == 1 {
 		list = append(list, shape{33, 97}, shape{16, 1})
 	}
+	if scheme == op.SchemeF8Block { // an odd number of its blocks
+		list = append(list, shape{130, 640})
+	}
 	if !o.Short {
 		list = append(list, shape{576, 1536}, shape{1, 64}, shape{24, 8192}, shape{1003, 160})
 	}
@@ -143,6 +146,7 @@ func expertCases(o Options) []*Case {
 	for _, scheme := range schemes {
 		for i, s := range []struct{ experts, half, cols, rows, top int }{
 			{4, 17, 96, 5, 2}, {8, 48, 160, 1, 8}, {8, 32, 64, 33, 1}, {16, 96, 96, 17, 4}, {3, 8, 32, 64, 3}, {64, 24, 96, 20, 8},
+			{5, 80, 384, 150, 3}, {16, 32, 128, 150, 2},
 		} {
 			if o.Short && i > 2 {
 				break

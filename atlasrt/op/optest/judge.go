@@ -42,15 +42,21 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 	return p, err
 }
 
-// reference runs a case on the oracle's side. Only packed weights differ between the sides. The draws are those of Sample.
-func (j *judge) reference(p *prepared) (want contents, draws [][]oracle.Choice, err error) {
-	before := maps.Clone(p.target)
-	if w, ok := p.weight(); ok {
-		if before["W.Data"], err = j.oracle.pack(w, p.raw); err != nil {
+// reference runs a case on the oracle's side. Only packed weights differ between the sides, and activations are rounded by
+// the rule, if any. The draws are those of Sample.
+func (j *judge) reference(p *prepared, rule string) (want contents, draws [][]oracle.Choice, err error) {
+	before, side := maps.Clone(p.target), j.oracle
+	if rule != "" {
+		if side.set, err = oracle.New(j.Act).Rounding(rule); err != nil {
 			return nil, nil, err
 		}
 	}
-	want, err = j.oracle.run(p.Case, before, func(args reflect.Value) {
+	if w, ok := p.weight(); ok {
+		if before["W.Data"], err = side.pack(w, p.raw); err != nil {
+			return nil, nil, err
+		}
+	}
+	want, err = side.run(p.Case, before, func(args reflect.Value) {
 		if x, ok := args.Interface().(op.Sample); ok {
 			for r := range int(x.Rows) {
 				draws = append(draws, oracle.Choices(x, r))
@@ -70,11 +76,11 @@ func (j *judge) judge(c *Case) Result {
 	if err != nil {
 		return result.failed(err)
 	}
-	want, draws, err := j.reference(p)
+	got, err := j.target.run(c, p.target, nil)
 	if err != nil {
 		return result.failed(err)
 	}
-	got, err := j.target.run(c, p.target, nil)
+	want, draws, err := j.reference(p, j.rule(j.target.launched))
 	if err != nil {
 		return result.failed(err)
 	}
@@ -89,6 +95,16 @@ func (j *judge) judge(c *Case) Result {
 		}
 	}
 	return result
+}
+
+// rule is how the kernels of a call round activations.
+func (j *judge) rule(launched []op.Kernel) string {
+	for _, k := range launched {
+		if rule := j.Rounds[k]; rule != "" {
+			return rule
+		}
+	}
+	return ""
 }
 
 // judgePacking is for the two ops that pack itself calls.

@@ -27,6 +27,9 @@ type Target struct {
 	Exact bool
 	// Together says that a row's bits may depend on how many rows there are: kernels for many have an order of their own.
 	Together bool
+	// Rounds are the kernels that round activations before they multiply them, and by which rule of the oracle: what they give is
+	// compared with what the oracle makes of activations rounded likewise.
+	Rounds map[op.Kernel]string
 	// Scratch is the scratch memory of a stream, in bytes; 0 means 256 MiB.
 	Scratch int64
 	// HostMemory says that the device's addresses are this process's own, so that Bench can read them from Go.
@@ -109,8 +112,8 @@ func newJudge(t *Target, o Options) (*judge, error) {
 	}
 	return &judge{
 		t, o,
-		side{t.Device, stream, t.Set, t.Act},
-		side{memory, reference, oracle.New(t.Act), t.Act},
+		side{device: t.Device, stream: stream, set: t.Set, act: t.Act},
+		side{device: memory, stream: reference, set: oracle.New(t.Act), act: t.Act},
 	}, nil
 }
 

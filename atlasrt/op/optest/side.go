@@ -24,6 +24,8 @@ type side struct {
 	stream device.Stream
 	set    bundle.Set
 	act    op.DType
+
+	launched []op.Kernel // by the last run
 }
 
 // placed is a buffer's place in an arena.
@@ -68,7 +70,9 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 		return nil, err
 	}
 	args := s.bind(c, places, base)
-	invoke(s.set, s.stream, args.Interface())
+	l := &listener{Stream: s.stream}
+	invoke(s.set, l, args.Interface())
+	s.launched = l.kernels
 	if err := s.stream.Sync(); err != nil {
 		return nil, fmt.Errorf("the launch failed: %w", err)
 	}

@@ -54,7 +54,7 @@ func (s *Set) Linear(q op.Stream, x op.Linear) {
 		return
 	}
 	rows, cols := int(x.Rows), int(x.W.Cols)
-	in := load(x.In, s.act, 0, rows*cols)
+	in := s.factors(x.In, 0, rows, cols)
 	bias := make([]float64, x.W.Rows)
 	if x.Bias != 0 {
 		bias = load(x.Bias, op.F32, 0, len(bias))
@@ -95,7 +95,7 @@ func (s *Set) Logits(q op.Stream, x op.Logits) {
 	in := make([][]float64, x.Rows) // nil where the index chooses no row
 	for i, r := range slice[int32](x.Index, int(x.Rows)) {
 		if r >= 0 && r < x.InRows {
-			in[i] = load(x.In, s.act, int(r)*cols, cols)
+			in[i] = s.factors(x.In, int(r), 1, cols)
 		}
 	}
 	parallel(vocab, func(from, to int) {

@@ -74,7 +74,7 @@ func (s *Set) ExpertUp(q op.Stream, x op.ExpertUp) {
 		return
 	}
 	cols, half := int(x.W.Cols), int(x.W.Rows)/2
-	in := load(x.In, s.act, 0, int(x.Rows)*cols)
+	in := s.factors(x.In, 0, int(x.Rows), cols)
 	starts := slice[int32](x.Starts, int(x.W.Count)+1)
 	order := slice[int32](x.Order, int(x.Rows*x.TopK))
 	parallel(half, func(from, to int) {
@@ -103,7 +103,7 @@ func (s *Set) ExpertDown(q op.Stream, x op.ExpertDown) {
 		return
 	}
 	rows, top, cols := int(x.Rows), int(x.TopK), int(x.W.Cols)
-	in := load(x.In, s.act, 0, rows*top*cols)
+	in := s.factors(x.In, 0, rows*top, cols)
 	weights := load(x.Weights, op.F32, 0, rows*top)
 	starts := slice[int32](x.Starts, int(x.W.Count)+1)
 	order := slice[int32](x.Order, rows*top)

@@ -86,6 +86,33 @@ func e4m3(b byte) float64 {
 	return sign * math.Ldexp(8+fraction, exponent-10)
 }
 
+// RoundE4M3 rounds a row of activations the way checkpoints of FP8 blocks with dynamic scales ask for: each 128 columns have
+// a scale s = amax/448, and become s times x/s rounded to e4m3, both quotients in f32: where x/s lies between two numbers may
+// hang on that. Columns whose s is below 2⁻¹⁰⁰ become zeros.
+func RoundE4M3(row []float64) {
+	for len(row) > 0 {
+		block := row[:min(len(row), op.F8BlockCols)]
+		row = row[len(block):]
+		most := 0.0
+		for _, x := range block {
+			most = math.Max(most, math.Abs(x))
+		}
+		scale := float32(most) / 448
+		for i, x := range block {
+			if block[i] = 0; !(scale < 0x1p-100) {
+				block[i] = float64(scale) * roundE4M3(float64(float32(x)/scale))
+			}
+		}
+	}
+}
+
+// roundE4M3 is the nearest number of e4m3, the even one of two, at most 448 in size.
+func roundE4M3(x float64) float64 {
+	_, exponent := math.Frexp(x) // |x| in [0.5,1)·2^exponent
+	step := math.Ldexp(1, max(exponent, -5)-4)
+	return math.Max(-448, math.Min(448, step*math.RoundToEven(x/step)))
+}
+
 // fp4 widens the low four bits of b, e2m1: 1 sign, 2 exponent and 1 fraction bit.
 // Source: OCP Microscaling Formats (MX) Specification 1.0, section 5.3.3.
 func fp4(b byte) float64 {

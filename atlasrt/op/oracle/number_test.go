@@ -125,3 +125,48 @@ func TestDequantise(t *testing.T) {
 		}
 	}
 }
+
+// Every code of e4m3 keeps its value, and what lies between two goes to the nearer, the even one in the middle.
+func TestRoundE4M3(t *testing.T) {
+	for code := range byte(0x7e) {
+		low, high := e4m3(code), e4m3(code+1)
+		even := low
+		if code%2 == 1 {
+			even = high
+		}
+		cases := []struct{ x, want float64 }{
+			{low, low}, {-low, -low}, {(low + high) / 2, even}, {low + (high-low)*0.499, low}, {low + (high-low)*0.501, high},
+		}
+		for _, c := range cases {
+			if got := roundE4M3(c.x); got != c.want {
+				t.Errorf("%g after code %#02x: got %g, want %g", c.x, code, got, c.want)
+			}
+		}
+	}
+	if got := roundE4M3(-1000); got != -448 {
+		t.Errorf("-1000: got %g, want -448", got)
+	}
+	if got := roundE4M3(math.NaN()); !math.IsNaN(got) {
+		t.Errorf("NaN: got %g", got)
+	}
+}
+
+// Each 128 columns have a scale of their own, which the largest of them fills.
+func TestRoundE4M3Blocks(t *testing.T) {
+	row := make([]float64, 300)
+	row[0], row[1], row[127] = 896, 3, -1.0625
+	row[128], row[255] = 7, 0.25
+	row[256] = 0x1p-100
+	halfway := make([]float64, 128) // in f32, but not to more bits
+	halfway[0], halfway[1] = 7.5, 5.625
+	RoundE4M3(row)
+	for i, want := range map[int]float64{0: 896, 1: 3, 127: -1, 128: 7, 255: 0.25, 256: 0, 2: 0} {
+		if row[i] != want {
+			t.Errorf("column %d: got %g, want %g", i, row[i], want)
+		}
+	}
+	RoundE4M3(halfway)
+	if want := 320 * float64(float32(7.5)/448); halfway[1] != want {
+		t.Errorf("halfway between 320 and 352 scales: got %g, want %g", halfway[1], want)
+	}
+}

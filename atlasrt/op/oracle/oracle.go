@@ -14,7 +14,8 @@ import (
 
 // Set is the reference kernel set. It keeps no state: any number of goroutines may use it.
 type Set struct {
-	act op.DType // what act means in op's tags
+	act   op.DType        // what act means in op's tags
+	round func([]float64) // what becomes of a row of activations before it is multiplied; nil: nothing
 }
 
 // New makes a set whose activations are F32 or BF16.
@@ -23,6 +24,23 @@ func New(act op.DType) *Set {
 		panic("BUG: oracle activations are " + act.String() + ", want f32 or bf16")
 	}
 	return &Set{act: act}
+}
+
+// Rounding is the set for kernels that round activations before they multiply them. The rule is one that manifests name.
+func (s *Set) Rounding(rule string) (*Set, error) {
+	if rule != "e4m3x128" {
+		return nil, fmt.Errorf("the oracle does not know the rounding %q of activations", rule)
+	}
+	return &Set{act: s.act, round: RoundE4M3}, nil
+}
+
+// factors are rows of activations as they are multiplied.
+func (s *Set) factors(p op.Ptr, first, rows, cols int) []float64 {
+	in := load(p, s.act, first*cols, rows*cols)
+	for r := 0; s.round != nil && r < rows; r++ {
+		s.round(in[r*cols : (r+1)*cols])
+	}
+	return in
 }
 
 // known reports whether the set understands a weight's scheme; if not it fails the stream.

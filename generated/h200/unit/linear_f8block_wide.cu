@@ -15,10 +15,10 @@ struct arguments {
     atlas_Linear op;
 };
 
-struct atlas_linear_f8block_wide_64x128_arguments : arguments {
+struct atlas_linear_f8block_wide_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(256, 1) atlas_linear_f8block_wide_64x128(const __grid_constant__ atlas_linear_f8block_wide_64x128_arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 1) atlas_linear_f8block_wide(const __grid_constant__ atlas_linear_f8block_wide_arguments a) {
     linear_frag_wide<ATLAS_SCHEME_F8BLOCK, 1, 64, 10>(a.op, a.tiles);
 }

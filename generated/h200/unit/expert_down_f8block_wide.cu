@@ -16,10 +16,10 @@ struct arguments {
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_expert_down_f8block_wide_64_0(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_expert_down_f8block_wide_0(const __grid_constant__ arguments a) {
     expert_down_frag_wide<ATLAS_SCHEME_F8BLOCK, 64, 8>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_f8block_wide_64_1(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_f8block_wide_1(const __grid_constant__ arguments a) {
     expert_down_total<256>(a.op, a.scratch);
 }

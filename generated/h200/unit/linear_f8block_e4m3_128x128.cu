@@ -9,16 +9,17 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/linear_frag_wide.cuh"
+#include "lib/cuda/weight/linear_e4m3.cuh"
 
 struct arguments {
     atlas_Linear op;
+    uint8_t *scratch;
 };
 
-struct atlas_linear_f8block_wide_128x256_arguments : arguments {
-    atlas_TensorMap tiles[1];
-};
+extern "C" __global__ void __launch_bounds__(256) atlas_linear_f8block_e4m3_128x128_0(const __grid_constant__ arguments a) {
+    quantise_linear<256>(a.op, a.scratch);
+}
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8block_wide_128x256(const __grid_constant__ atlas_linear_f8block_wide_128x256_arguments a) {
-    linear_frag_wide<ATLAS_SCHEME_F8BLOCK, 2, 128, 6>(a.op, a.tiles);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8block_e4m3_128x128_1(const __grid_constant__ arguments a) {
+    linear_e4m3<2, 1, 128, 6, 1>(a.op, a.scratch);
 }

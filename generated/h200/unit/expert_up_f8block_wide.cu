@@ -15,6 +15,6 @@ struct arguments {
     atlas_ExpertUp op;
 };
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_expert_up_f8block_wide_128(const __grid_constant__ arguments a) {
-    expert_up_frag_wide<ATLAS_SCHEME_F8BLOCK, 128, 6>(a.op);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_expert_up_f8block_wide(const __grid_constant__ arguments a) {
+    expert_up_frag_wide<ATLAS_SCHEME_F8BLOCK, 64, 8>(a.op);
 }

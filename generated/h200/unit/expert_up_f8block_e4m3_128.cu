@@ -9,12 +9,17 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/expert_frag_wide.cuh"
+#include "lib/cuda/weight/expert_e4m3.cuh"
 
 struct arguments {
     atlas_ExpertUp op;
+    uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_expert_up_f8block_wide_64(const __grid_constant__ arguments a) {
-    expert_up_frag_wide<ATLAS_SCHEME_F8BLOCK, 64, 8>(a.op);
+extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_f8block_e4m3_128_0(const __grid_constant__ arguments a) {
+    quantise_up<256>(a.op, a.scratch);
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_expert_up_f8block_e4m3_128_1(const __grid_constant__ arguments a) {
+    expert_up_e4m3<128, 5>(a.op, a.scratch);
 }

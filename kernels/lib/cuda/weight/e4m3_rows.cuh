@@ -1,0 +1,72 @@
+// Activations as e4m3: each 128 columns of a row have the scale s = amax/448, and codes e4m3(x/s). Blocks of scales below
+// 2⁻¹⁰⁰ are zeros.
+//
+// Codes lie in an order of columns that the frag layout's fragments of wgmma have: of 16 columns those at 2t, 2t+1, 2t+8, 2t+9
+// are the bytes 4t … 4t+3.
+#pragma once
+#include "lib/cuda/atlas.cuh"
+#include "lib/cuda/ptx/e4m3.cuh"
+
+namespace atlas {
+
+// Codes and scales in scratch memory, W.Cols/128*132 bytes a row. Either the rows of every 128 columns together, in the
+// 128-byte swizzle of wgmma, so that a tile of rows is one piece; then scales are [columns/128, rows], at their scale_place. Or
+// row after row, to be gathered; then scales are [rows, columns/128].
+struct e4m3_tiles {
+    uint8_t *codes;
+    float *scales;
+    int rows;  // rounded up to 128
+
+    __device__ e4m3_tiles(void *scratch, int rows, int cols) : codes(static_cast<uint8_t *>(scratch)), rows((rows + 127) / 128 * 128) {
+        scales = reinterpret_cast<float *>(codes + size_t(this->rows) * cols);
+    }
+    __device__ uint8_t *tile(int block, int row) const { return codes + (size_t(block) * rows + row) * 128; }
+    __device__ float *scale(int block, int row) const { return scales + size_t(block) * rows + row; }
+    __device__ uint8_t *chunk_at(int row, int block, int chunk) const { return tile(block, row) + (chunk ^ row % 8) * 16; }
+    __device__ float *scale_at(int row, int block) const;
+};
+struct e4m3_list {
+    uint8_t *codes;
+    float *scales;
+    int cols;
+
+    __device__ e4m3_list(void *scratch, int rows, int cols) : codes(static_cast<uint8_t *>(scratch)), cols(cols) {
+        scales = reinterpret_cast<float *>(codes + size_t(rows) * cols);
+    }
+    __device__ uint8_t *chunk_at(int row, int block, int chunk) const { return codes + size_t(row) * cols + block * 128 + chunk * 16; }
+    __device__ float *scale_at(int row, int block) const { return scales + size_t(row) * (cols / 128) + block; }
+};
+
+// The place of a row's scale in a tile: of each 16 rows those at 2t, 2t+1, 2t+8, 2t+9 are at 4t … 4t+3.
+__device__ inline int scale_place(int row) { return row / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2; }
+__device__ inline float *e4m3_tiles::scale_at(int row, int block) const { return scale(block, scale_place(row)); }
+
+// Eight threads for each 128 columns of a row, 16 columns for each; in is [rows, cols], a multiple of 128 columns and
+// aligned to 16 bytes.
+template <int kThreads, typename To>
+__device__ void quantise_rows(const To &to, const atlas_act *in, int rows, int cols) {
+    const int blocks = cols / 128, unit = (blockIdx.x * kThreads + threadIdx.x) / 8, chunk = threadIdx.x % 8;
+    const int row = min(unit / blocks, rows - 1), block = unit % blocks;
+    release_next();
+    wait_for_previous();
+    const uint4 *from = reinterpret_cast<const uint4 *>(in + size_t(row) * cols + block * 128 + chunk * 16);
+    const f32x8 low = widen(from[0]), high = widen(from[1]);
+    float most = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) most = fmaxf(most, fmaxf(fabsf(low.v[i]), fabsf(high.v[i])));
+#pragma unroll
+    for (int d = 1; d < 8; d *= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, d));
+    const float scale = most / 448, inverse = scale < 0x1p-100f ? 0 : 1 / scale;
+    const auto over = [&](float x) {  // the correctly rounded quotient
+        const float q = x * inverse;
+        return fmaf(fmaf(-q, scale, x), inverse, q);
+    };
+    uint32_t word[4];
+#pragma unroll
+    for (int t = 0; t < 4; t++) word[t] = narrow_e4m3(over(low.v[2 * t]), over(low.v[2 * t + 1]), over(high.v[2 * t]), over(high.v[2 * t + 1]));
+    if (unit >= rows * blocks) return;
+    *reinterpret_cast<uint4 *>(to.chunk_at(row, block, chunk)) = {word[0], word[1], word[2], word[3]};
+    if (chunk == 0) *to.scale_at(row, block) = scale;
+}
+
+}  // namespace atlas
