@@ -42,6 +42,9 @@ func shapes(scheme op.Scheme, o Options) []shape {
 func linearCases(o Options) []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
+		if !o.Short {
+			list = append(list, tallCases(scheme)...)
+		}
 		for i, s := range shapes(scheme, o) {
 			for k, rows := range rowCounts(o) {
 				x := op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)}
@@ -60,6 +63,34 @@ func linearCases(o Options) []*Case {
 		}
 	}
 	return list
+}
+
+// tallCases are matrices of more outputs than a machine makes at once, for a few dozen rows.
+func tallCases(scheme op.Scheme) []*Case {
+	var list []*Case
+	for i, s := range []shape{{25600, 160}, {6208, 160}, {3112, 352}} {
+		for k, rows := range []int{9, 17, 33} {
+			c := of(fmt.Sprintf("%s %s rows %d", scheme, s, rows), op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)})
+			if (i+k)%2 == 1 {
+				c.with("Bias")
+			}
+			list = append(list, c.with(factored(scheme)))
+		}
+	}
+	return list
+}
+
+// tallLogits are of all rows, the last first.
+func tallLogits(scheme op.Scheme, outputs, rows int) *Case {
+	const cols = 96
+	x := op.Logits{W: matrix(scheme, outputs, cols), Rows: int32(rows), InRows: int32(rows)}
+	index := make([]int32, rows)
+	for i := range index {
+		index[i] = int32(rows - 1 - i)
+	}
+	c := of(fmt.Sprintf("%s %d×%d rows %d", scheme, outputs, cols, rows), x)
+	set(c, "Index", index)
+	return c.with(factored(scheme))
 }
 
 func logitsCases(o Options) []*Case {
@@ -82,6 +113,9 @@ func logitsCases(o Options) []*Case {
 			if o.Short {
 				break
 			}
+		}
+		if !o.Short {
+			list = append(list, tallLogits(scheme, 26001, 9), tallLogits(scheme, 26001, 33))
 		}
 	}
 	return list
