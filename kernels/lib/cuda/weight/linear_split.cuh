@@ -69,10 +69,12 @@ struct split {
     static_assert(!kScaled || kPair * kStrips == 4, "sums of a strip and a pair have one scale");
 
     uint32_t data;
+    uint64_t origin;  // the factor at data
     int rank, cols, units, begin, end, tiles, pieces;  // units of this block: begin … end-1
 
     __device__ split(const atlas_Weight &w) : rank(kSplit > 1 ? cluster_rank() : 0), cols(w.Cols), units(tiles64(w.Cols)) {
         data = (uint32_t(__cvta_generic_to_shared(wide_shared)) + 1023) & ~1023u;
+        origin = factor(data);
         const int pairs = (units + 1) / 2;
         begin = pairs * rank / kSplit * 2, end = min(units, pairs * (rank + 1) / kSplit * 2);
         tiles = (w.Rows + kOut - 1) / kOut, pieces = (w.Rows + weights_t::kPiece - 1) / weights_t::kPiece;
@@ -89,6 +91,8 @@ struct split {
     __device__ uint32_t parts_taken() const { return full(2 * kStages + 1); }
     __device__ uint32_t weights(int slot) const { return data + slot * kStage; }
     __device__ uint32_t rows(int slot) const { return weights(slot) + kWeightBytes; }
+    // The rows of a stage's unit; a sum of what does not change and little takes fewer instructions than a factor made anew.
+    __device__ uint64_t rows_factor(int slot, int unit) const { return origin + (slot * kStage + kWeightBytes + unit * kRowBytes) / 16; }
 
     // copy_rows(to, unit, barrier) begins the copies of all rows' 64 columns, by one warp: with the copy engine, or kGathered, with copies of
     // the lanes' own. store(output, row, sums, scales) takes sums of outputs n and n+8, of two rows each, and what scales them.
@@ -232,10 +236,10 @@ struct split {
             begin_products();
 #pragma unroll
             for (int i = 0; i < kUnits; i++) {
-                const uint64_t x = factor(rows(now.slot) + i * kRowBytes);
+                const uint64_t x = rows_factor(now.slot, i);
 #pragma unroll
                 for (int s = 0; s < kStrips; s++) {
-                    const uint64_t y = factor(weights(now.slot) + ((warp() / 4 * kStrips + s) * kUnits + i) * 8192);
+                    const uint64_t y = origin + (now.slot * kStage + ((warp() / 4 * kStrips + s) * kUnits + i) * 8192) / 16;
 #pragma unroll
                     for (int k = 0; k < 4; k++) atlas::multiply(c[s], y + k * 2, x + k * 2);
                 }
@@ -285,7 +289,7 @@ struct split {
                     if constexpr (kScaled) wait_products<0>();
                     if (kScaled && g == 0) add(0, b - 1), add(1, b - 1);
                     begin_products();
-                    const uint64_t x = factor(rows(now.slot) + i * kRowBytes);
+                    const uint64_t x = rows_factor(now.slot, i);
 #pragma unroll
                     for (int k = 0; k < 4; k++) {
                         if (kScaled && g < kStrips && k == 0)
