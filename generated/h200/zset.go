@@ -179,6 +179,10 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_16_streamed",
 	"atlas_linear_bf16_32",
 	"atlas_linear_bf16",
+	"atlas_linear_q8_0_split_64_large",
+	"atlas_linear_q8_0_split_64_middle",
+	"atlas_linear_q8_0_split_64_small",
+	"atlas_linear_q8_0_split_64",
 	"atlas_linear_q8_0_wide_128x256",
 	"atlas_linear_q8_0_wide_128x128",
 	"atlas_linear_q8_0_wide_64x128",
@@ -187,6 +191,10 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_16_streamed",
 	"atlas_linear_q8_0_32",
 	"atlas_linear_q8_0",
+	"atlas_linear_q4_0_split_64_large",
+	"atlas_linear_q4_0_split_64_middle",
+	"atlas_linear_q4_0_split_64_small",
+	"atlas_linear_q4_0_split_64",
 	"atlas_linear_q4_0_wide_128x256",
 	"atlas_linear_q4_0_wide_128x128",
 	"atlas_linear_q4_0_wide_64x128",
@@ -196,6 +204,10 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_16_streamed",
 	"atlas_linear_q4_0_32",
 	"atlas_linear_q4_0",
+	"atlas_linear_q4_1_split_64_large",
+	"atlas_linear_q4_1_split_64_middle",
+	"atlas_linear_q4_1_split_64_small",
+	"atlas_linear_q4_1_split_64",
 	"atlas_linear_q4_1_wide_128x256",
 	"atlas_linear_q4_1_wide_128x128",
 	"atlas_linear_q4_1_wide_64x128",
@@ -221,9 +233,10 @@ var Kernels = [...]string{
 	"atlas_linear_f8_32",
 	"atlas_linear_f8",
 	"atlas_linear_f8block_split_16_large",
-	"atlas_linear_f8block_split_16_small",
+	"atlas_linear_f8block_split_16_middle",
 	"atlas_linear_f8block_split_16",
 	"atlas_linear_f8block_split_32_large",
+	"atlas_linear_f8block_split_32_middle",
 	"atlas_linear_f8block_split_32",
 	"atlas_linear_f8block_e4m3_128x128_0",
 	"atlas_linear_f8block_e4m3_128x128_1",
@@ -243,7 +256,6 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_32",
 	"atlas_linear_nvfp4_split_64_large",
 	"atlas_linear_nvfp4_split_64_middle",
-	"atlas_linear_nvfp4_split_64_small",
 	"atlas_linear_nvfp4_split_64",
 	"atlas_linear_nvfp4_wide_128x256",
 	"atlas_linear_nvfp4_wide_128x128",
@@ -712,17 +724,17 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 43, 56, 70, 84, 97, 147, 161, 174, 188, 200, 212;
 // kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/q8_0/linear_wide.toml:26, 39, 52;
+// kernels/h200/base/q8_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
 // kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/q4_0/linear_wide.toml:26, 39, 52;
+// kernels/h200/base/q4_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
 // kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/q4_1/linear_wide.toml:26, 39, 52;
+// kernels/h200/base/q4_1/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
 // kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 138, 151, 164;
 // kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 84, 103, 122, 141;
+// kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 98, 117, 136, 155;
 // kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 138, 151, 164;
+// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 124, 137, 150;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
@@ -769,11 +781,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
+			s.launchLinearQ8_0Split_64Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearQ8_0Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ8_0Split_64Small(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearQ8_0Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ8_0Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
 			s.launchLinearQ8_0Wide_128x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ8_0Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 37760:
 			s.launchLinearQ8_0_8(q, a)
@@ -788,11 +808,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
+			s.launchLinearQ4_0Split_64Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearQ4_0Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ4_0Split_64Small(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearQ4_0Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ4_0Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
 			s.launchLinearQ4_0Wide_128x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ4_0Wide_64x128(q, a)
 		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
 			s.launchLinearQ4_0_8Large(q, a)
@@ -809,11 +837,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
+			s.launchLinearQ4_1Split_64Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearQ4_1Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ4_1Split_64Small(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearQ4_1Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ4_1Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144) && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
 			s.launchLinearQ4_1Wide_128x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ4_1Wide_64x128(q, a)
 		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
 			s.launchLinearQ4_1_8(q, a)
@@ -865,12 +901,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		switch {
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
 			s.launchLinearF8blockSplit_16Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && (a.W.Rows <= 2048 || a.W.Cols > 8192):
-			s.launchLinearF8blockSplit_16Small(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
+			s.launchLinearF8blockSplit_16Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearF8blockSplit_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 12288:
 			s.launchLinearF8blockSplit_32Large(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
+			s.launchLinearF8blockSplit_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
 			s.launchLinearF8blockSplit_32(q, a)
 		case !s.has.exact && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 140*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= min(73*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 56*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132)):
@@ -904,10 +942,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_32(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearNvfp4Split_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 5760:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 4992:
 			s.launchLinearNvfp4Split_64Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearNvfp4Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
@@ -936,17 +972,17 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 
 // Logits: kernels/h200/base/bf16/linear_wide.toml:111, 123, 135;
 // kernels/h200/base/bf16/linear_few.toml:61, 73, 85, 97;
-// kernels/h200/base/q8_0/linear_wide.toml:2, 14;
+// kernels/h200/base/q8_0/linear_wide.toml:58, 70;
 // kernels/h200/base/q8_0/linear_few.toml:61, 73, 85, 97;
-// kernels/h200/base/q4_0/linear_wide.toml:2, 14;
+// kernels/h200/base/q4_0/linear_wide.toml:58, 70;
 // kernels/h200/base/q4_0/linear_few.toml:73, 85, 97, 109, 121;
-// kernels/h200/base/q4_1/linear_wide.toml:2, 14;
+// kernels/h200/base/q4_1/linear_wide.toml:58, 70;
 // kernels/h200/base/q4_1/linear_few.toml:61, 73, 85, 97;
 // kernels/h200/base/f8/linear_wide.toml:114, 126;
 // kernels/h200/base/f8/linear_few.toml:61, 73, 85, 97;
-// kernels/h200/base/f8block/linear_wide.toml:72;
+// kernels/h200/base/f8block/linear_wide.toml:86;
 // kernels/h200/base/f8block/linear_few.toml:61, 73, 85, 97;
-// kernels/h200/base/nvfp4/linear_wide.toml:114, 126;
+// kernels/h200/base/nvfp4/linear_wide.toml:100, 112;
 // kernels/h200/base/nvfp4/linear_few.toml:73, 85, 97, 109, 121.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
@@ -2401,39 +2437,39 @@ func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:26, order wide.
-func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ8_0Split_64Large: kernels/h200/base/q8_0/linear_wide.toml:2, order split_2.
+func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[162], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:39, order wide.
-func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ8_0Split_64Middle: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[163], g)
 	}
 }
 
-// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:52, order wide.
-func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ8_0Split_64Small: kernels/h200/base/q8_0/linear_wide.toml:30, order split_8.
+func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -2446,11 +2482,71 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
+// launchLinearQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:44, order split_4.
+func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[165], g)
+	}
+}
+
+// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:82, order wide.
+func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[166], g)
+	}
+}
+
+// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:95, order wide.
+func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[167], g)
+	}
+}
+
+// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:108, order wide.
+func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[168], g)
+	}
+}
+
 // launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:2, order few.
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -2458,7 +2554,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
@@ -2466,7 +2562,7 @@ func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2474,7 +2570,7 @@ func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
@@ -2482,11 +2578,71 @@ func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128x256: kernels/h200/base/q4_0/linear_wide.toml:26, order wide.
+// launchLinearQ4_0Split_64Large: kernels/h200/base/q4_0/linear_wide.toml:2, order split_2.
+func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[174], g)
+	}
+}
+
+// launchLinearQ4_0Split_64Middle: kernels/h200/base/q4_0/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[175], g)
+	}
+}
+
+// launchLinearQ4_0Split_64Small: kernels/h200/base/q4_0/linear_wide.toml:30, order split_8.
+func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[176], g)
+	}
+}
+
+// launchLinearQ4_0Split_64: kernels/h200/base/q4_0/linear_wide.toml:44, order split_4.
+func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[177], g)
+	}
+}
+
+// launchLinearQ4_0Wide_128x256: kernels/h200/base/q4_0/linear_wide.toml:82, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2497,91 +2653,13 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[170], g)
-	}
-}
-
-// launchLinearQ4_0Wide_128x128: kernels/h200/base/q4_0/linear_wide.toml:39, order wide.
-func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[171], g)
-	}
-}
-
-// launchLinearQ4_0Wide_64x128: kernels/h200/base/q4_0/linear_wide.toml:52, order wide.
-func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[172], g)
-	}
-}
-
-// launchLinearQ4_0_8Large: kernels/h200/base/q4_0/linear_few.toml:2, order few.
-func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[173], g)
-	}
-}
-
-// launchLinearQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:14, order few.
-func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[174], g)
-	}
-}
-
-// launchLinearQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:26, order few.
-func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[175], g)
-	}
-}
-
-// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/linear_few.toml:38, order few.
-func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[176], g)
-	}
-}
-
-// launchLinearQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:50, order few.
-func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
-	}
-}
-
-// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:62, order few.
-func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[178], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128x256: kernels/h200/base/q4_1/linear_wide.toml:26, order wide.
-func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ4_0Wide_128x128: kernels/h200/base/q4_0/linear_wide.toml:95, order wide.
+func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -2594,7 +2672,145 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x128: kernels/h200/base/q4_1/linear_wide.toml:39, order wide.
+// launchLinearQ4_0Wide_64x128: kernels/h200/base/q4_0/linear_wide.toml:108, order wide.
+func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[180], g)
+	}
+}
+
+// launchLinearQ4_0_8Large: kernels/h200/base/q4_0/linear_few.toml:2, order few.
+func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[181], g)
+	}
+}
+
+// launchLinearQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:14, order few.
+func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[182], g)
+	}
+}
+
+// launchLinearQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:26, order few.
+func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[183], g)
+	}
+}
+
+// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/linear_few.toml:38, order few.
+func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[184], g)
+	}
+}
+
+// launchLinearQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:50, order few.
+func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[185], g)
+	}
+}
+
+// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:62, order few.
+func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[186], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Large: kernels/h200/base/q4_1/linear_wide.toml:2, order split_2.
+func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[187], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Middle: kernels/h200/base/q4_1/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[188], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Small: kernels/h200/base/q4_1/linear_wide.toml:30, order split_8.
+func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[189], g)
+	}
+}
+
+// launchLinearQ4_1Split_64: kernels/h200/base/q4_1/linear_wide.toml:44, order split_4.
+func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[190], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128x256: kernels/h200/base/q4_1/linear_wide.toml:82, order wide.
+func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[191], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128x128: kernels/h200/base/q4_1/linear_wide.toml:95, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2605,11 +2821,11 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
-// launchLinearQ4_1Wide_64x128: kernels/h200/base/q4_1/linear_wide.toml:52, order wide.
+// launchLinearQ4_1Wide_64x128: kernels/h200/base/q4_1/linear_wide.toml:108, order wide.
 func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2620,7 +2836,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -2628,7 +2844,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -2636,7 +2852,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
@@ -2644,7 +2860,7 @@ func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
@@ -2652,7 +2868,7 @@ func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
@@ -2660,7 +2876,7 @@ func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
@@ -2675,7 +2891,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
@@ -2690,7 +2906,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
@@ -2705,7 +2921,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
@@ -2720,7 +2936,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
@@ -2735,7 +2951,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
@@ -2750,7 +2966,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
@@ -2765,7 +2981,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -2780,7 +2996,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -2795,7 +3011,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -2810,7 +3026,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -2825,7 +3041,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -2833,7 +3049,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -2841,7 +3057,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -2849,7 +3065,7 @@ func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -2857,7 +3073,7 @@ func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -2865,7 +3081,7 @@ func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -2880,27 +3096,12 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Small: kernels/h200/base/f8block/linear_wide.toml:17, order split_8.
-func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[204], g)
-	}
-}
-
-// launchLinearF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:31, order split_4.
-func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
+// launchLinearF8blockSplit_16Middle: kernels/h200/base/f8block/linear_wide.toml:17, order split_4.
+func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
@@ -2910,7 +3111,22 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[216], g)
+	}
+}
+
+// launchLinearF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:31, order split_6.
+func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -2925,12 +3141,12 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
-// launchLinearF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:58, order split_4.
-func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
+// launchLinearF8blockSplit_32Middle: kernels/h200/base/f8block/linear_wide.toml:58, order split_4.
+func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
@@ -2940,50 +3156,65 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:84, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:72, order split_6.
+func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [56]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[220], g)
+	}
+}
+
+// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:98, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[221], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x64: kernels/h200/base/f8block/linear_wide.toml:103, order e4m3_halves, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x64: kernels/h200/base/f8block/linear_wide.toml:117, order e4m3_halves, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[223], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
-// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:122, order e4m3_halves, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:136, order e4m3_halves, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[225], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
-// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:141, order wide.
+// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:155, order wide.
 func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2994,7 +3225,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -3002,7 +3233,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3010,7 +3241,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -3018,7 +3249,7 @@ func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -3026,7 +3257,7 @@ func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -3034,7 +3265,7 @@ func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -3049,7 +3280,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -3064,7 +3295,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -3079,7 +3310,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
@@ -3094,7 +3325,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -3109,7 +3340,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -3124,28 +3355,13 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Small: kernels/h200/base/nvfp4/linear_wide.toml:86, order split_8.
-func (s *Set) launchLinearNvfp4Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [56]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[226], g)
-	}
-}
-
-// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:100, order split_4.
+// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:86, order split_6.
 func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [56]byte
@@ -3154,11 +3370,11 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:138, order wide.
+// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:124, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3169,11 +3385,11 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:151, order wide.
+// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:137, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3184,11 +3400,11 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
-// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:164, order wide.
+// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:150, order wide.
 func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3199,7 +3415,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -3207,7 +3423,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -3215,7 +3431,7 @@ func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -3223,7 +3439,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -3231,7 +3447,7 @@ func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -3239,7 +3455,7 @@ func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3247,7 +3463,7 @@ func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -3255,7 +3471,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -3263,7 +3479,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -3271,7 +3487,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -3279,7 +3495,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -3287,7 +3503,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -3295,7 +3511,7 @@ func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -3303,23 +3519,23 @@ func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
-// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:2, order split_1.
+// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:58, order split_1.
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
-// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/linear_wide.toml:14, order split_1.
+// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/linear_wide.toml:70, order split_1.
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -3327,7 +3543,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3335,7 +3551,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -3343,7 +3559,7 @@ func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -3351,23 +3567,23 @@ func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
-// launchLogitsQ4_0Split_64: kernels/h200/base/q4_0/linear_wide.toml:2, order split_1.
+// launchLogitsQ4_0Split_64: kernels/h200/base/q4_0/linear_wide.toml:58, order split_1.
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
-// launchLogitsQ4_0Split_128: kernels/h200/base/q4_0/linear_wide.toml:14, order split_1.
+// launchLogitsQ4_0Split_128: kernels/h200/base/q4_0/linear_wide.toml:70, order split_1.
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -3375,7 +3591,7 @@ func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -3383,7 +3599,7 @@ func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -3391,7 +3607,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -3399,7 +3615,7 @@ func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -3407,23 +3623,23 @@ func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
-// launchLogitsQ4_1Split_64: kernels/h200/base/q4_1/linear_wide.toml:2, order split_1.
+// launchLogitsQ4_1Split_64: kernels/h200/base/q4_1/linear_wide.toml:58, order split_1.
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
-// launchLogitsQ4_1Split_128: kernels/h200/base/q4_1/linear_wide.toml:14, order split_1.
+// launchLogitsQ4_1Split_128: kernels/h200/base/q4_1/linear_wide.toml:70, order split_1.
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -3431,7 +3647,7 @@ func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -3439,7 +3655,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -3447,7 +3663,7 @@ func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -3455,7 +3671,7 @@ func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -3463,7 +3679,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -3471,7 +3687,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -3479,7 +3695,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -3487,7 +3703,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
@@ -3495,7 +3711,7 @@ func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
@@ -3503,15 +3719,15 @@ func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
-// launchLogitsF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:72, order split_1.
+// launchLogitsF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:86, order split_1.
 func (s *Set) launchLogitsF8blockSplit_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
@@ -3519,7 +3735,7 @@ func (s *Set) launchLogitsF8blockSplit_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -3527,7 +3743,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -3535,7 +3751,7 @@ func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -3543,23 +3759,23 @@ func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
-// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:114, order split_1.
+// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:100, order split_1.
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
-// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_wide.toml:126, order split_1.
+// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_wide.toml:112, order split_1.
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -3567,7 +3783,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -3575,7 +3791,7 @@ func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -3583,7 +3799,7 @@ func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -3591,7 +3807,7 @@ func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -3599,7 +3815,7 @@ func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -3607,7 +3823,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -3615,7 +3831,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -3623,7 +3839,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -3631,7 +3847,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -3639,7 +3855,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -3647,7 +3863,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -3655,7 +3871,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -3663,7 +3879,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionMany_64Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -3672,15 +3888,15 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[301], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[302], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -3688,7 +3904,7 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -3697,15 +3913,15 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[305], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[306], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -3713,7 +3929,7 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -3722,15 +3938,15 @@ func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[309], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[310], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -3739,11 +3955,11 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[312], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -3751,7 +3967,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -3760,15 +3976,15 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[315], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[316], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -3777,11 +3993,11 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[318], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -3789,7 +4005,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -3798,15 +4014,15 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[321], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[322], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -3815,11 +4031,11 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[324], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -3828,11 +4044,11 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[326], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
@@ -3840,7 +4056,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -3849,15 +4065,15 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[329], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[330], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -3866,11 +4082,11 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[332], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -3879,11 +4095,11 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[334], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -3891,7 +4107,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -3900,15 +4116,15 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[337], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[338], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -3916,7 +4132,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -3924,7 +4140,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -3932,7 +4148,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -3940,7 +4156,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -3948,7 +4164,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -3956,7 +4172,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -3964,7 +4180,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -3972,7 +4188,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -3980,7 +4196,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -3988,7 +4204,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -3996,7 +4212,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -4004,7 +4220,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -4012,26 +4228,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[352], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:377.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[341], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[353], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:386.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[342], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[354], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:395.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[343], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[355], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:404.
@@ -4039,11 +4255,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[356], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -4052,18 +4268,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[358], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:434.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[348], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[360], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:443.
@@ -4071,11 +4287,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[361], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -4084,15 +4300,15 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[363], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[364], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -4100,7 +4316,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -4108,7 +4324,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -4116,7 +4332,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -4124,7 +4340,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -4132,7 +4348,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -4140,7 +4356,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -4148,7 +4364,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -4156,7 +4372,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 

@@ -19,6 +19,6 @@ struct atlas_linear_nvfp4_split_64_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(416, 1) atlas_linear_nvfp4_split_64(const __grid_constant__ atlas_linear_nvfp4_split_64_arguments a) {
-    linear_split<ATLAS_SCHEME_NVFP4, 3, 1, 64, 4, 3, 4>(a.op, a.tiles);
+extern "C" __global__ void __launch_bounds__(160, 2) atlas_linear_nvfp4_split_64(const __grid_constant__ atlas_linear_nvfp4_split_64_arguments a) {
+    linear_split<ATLAS_SCHEME_NVFP4, 1, 2, 64, 2, 3, 6>(a.op, a.tiles);
 }

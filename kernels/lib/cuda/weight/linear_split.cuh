@@ -257,7 +257,7 @@ struct split {
     }
 
     // Two sets of fragments and sums take turns, those of two strips or of even and odd units: one is made while the other is multiplied.
-    // f8block: sums of a strip's 128 columns are scaled while those of the other strip run.
+    // f8block: sums of 128 columns are scaled and added to those before once they are done.
     __device__ void multiply_frag(stage<kStages> &now, const atlas_Weight &w, int strip, float (&c)[kStrips][kRows / 2]) const {
         uint32_t a[2][4][4];
         float p[kSets][kRows / 2];
