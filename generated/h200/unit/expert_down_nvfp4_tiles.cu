@@ -17,7 +17,7 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_nvfp4_tiles_0(const __grid_constant__ arguments a) {
-    expert_down_tiles<ATLAS_SCHEME_NVFP4, 16, 3, 2, 65792>(a.op, a.scratch);
+    expert_down_tiles<ATLAS_SCHEME_NVFP4, 16, 1, 6, 2, 65792>(a.op, a.scratch);
 }
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_nvfp4_tiles_1(const __grid_constant__ arguments a) {

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_f8_8(const __grid_constant__ arguments a) {
-    expert_up<ATLAS_SCHEME_F8, 8, 1, 2, 1, 4, false>(a.op);
+    expert_up<ATLAS_SCHEME_F8, 8, 1, 2, 1, 4>(a.op);
 }

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_q4_1_8(const __grid_constant__ arguments a) {
-    expert_up<ATLAS_SCHEME_Q4_1, 8, 1, 2, 2, 3, false>(a.op);
+    expert_up<ATLAS_SCHEME_Q4_1, 8, 1, 2, 2, 3>(a.op);
 }

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_up_q4_1_tiles(const __grid_constant__ arguments a) {
-    expert_up_tiles<ATLAS_SCHEME_Q4_1, 16, 2, 4, 65792>(a.op);
+    expert_up_tiles<ATLAS_SCHEME_Q4_1, 16, 2, 3, 65792>(a.op);
 }

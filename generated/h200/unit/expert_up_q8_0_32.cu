@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_q8_0_32(const __grid_constant__ arguments a) {
-    expert_up<ATLAS_SCHEME_Q8_0, 8, 4, 2, 1, 2, false>(a.op);
+    expert_up<ATLAS_SCHEME_Q8_0, 8, 4, 2, 1, 2>(a.op);
 }

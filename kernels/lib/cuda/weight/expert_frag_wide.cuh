@@ -96,8 +96,8 @@ __device__ void expert_down_frag_wide(const atlas_ExpertDown &a, void *scratch) 
     using layout = atlas::frag<kScheme>;
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 15) / 16;
-    atlas::release_next();
     atlas::wait_for_previous();
+    atlas::release_next();
     atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;

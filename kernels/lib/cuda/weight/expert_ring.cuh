@@ -1,10 +1,10 @@
-// ExpertUp and ExpertDown for few rows, any scheme. Picks are grouped by expert into tiles of at most 8·kTiles, so that a tile
-// reads its weights once; every block finds all tiles itself. A pick's bits depend on scheme and kWarps alone, and
-// expert_down_few agrees with expert_down_picks followed by expert_down_total.
+// ExpertUp and ExpertDown for few rows, any scheme and shape: what expert_few.cuh and expert_tiles.cuh do not take. Picks are
+// grouped by expert into tiles of at most 8·kTiles, so that a tile reads its weights once; every block finds all tiles itself.
+// A pick's bits are those of these files.
 //
-// Any grid along x; one block per multiprocessor is meant, or two. kWarps·32 threads. Dynamic shared memory: the shape's
-// kShared, then 4 bytes a pick (none where picks > 4096), then (not expert_down_few) 12 bytes a tile, of which there are at most
-// min(picks, W.Count + picks/(8·kTiles)), to a multiple of 128, then for expert_up where kResident Rows·144·(Cols/64 rounded up).
+// Any grid along x; one block per multiprocessor is meant, or two. kWarps·32 threads, 256 for expert_up. Dynamic shared memory: the shape's
+// kShared, then 4 bytes a pick (none where picks > 4096), then 12 bytes a tile, of which there are at most
+// min(picks, W.Count + picks/(8·kTiles)).
 #pragma once
 #include "lib/cuda/weight/expert_total.cuh"
 #include "lib/cuda/weight/ring.cuh"
@@ -55,9 +55,9 @@ struct pick_tiles {
 __device__ inline int strip_index(int row, int column) { return (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 + column / 2; }
 
 // kStrips: one of gates and one of ups; two of ups where these do not begin with a strip (W.Rows % 32 != 0).
-template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages>
 struct expert_up_shape {
-    using ring_t = strip_ring<kScheme, kTiles, kStrips, kUnits, kStages, kResident ? 0 : 8 * kTiles>;
+    using ring_t = strip_ring<kScheme, kTiles, kStrips, kUnits, kStages, 8 * kTiles>;
     static constexpr int kSums = kStrips * kTiles * 128, kSides = kSums <= 256 ? 2 : 1;
     static constexpr int kParts = kWarps * ring_t::kBytes, kBarriers = kParts + kSides * kWarps * kSums * 4;
     static constexpr int kShared = (kBarriers + kWarps * kStages * 8 + 127) / 128 * 128;
@@ -70,35 +70,21 @@ struct expert_down_shape {
     static constexpr int kBarriers = kWarps * ring_t::kBytes, kShared = (kBarriers + kWarps * kStages * 8 + 127) / 128 * 128;
 };
 
-// A warp per pick: one row of activations.
-template <atlas_Scheme kScheme, int kWarps, int kUnits, int kStages>
-struct expert_down_few_shape {
-    using ring_t = strip_ring<kScheme, 1, 1, kUnits, kStages, 1>;
-    static constexpr int kBarriers = kWarps * ring_t::kBytes, kProducts = kBarriers + kWarps * kStages * 8;
-    static constexpr int kShared = (kProducts + 2 * kWarps * 16 * 4 + 127) / 128 * 128;
-};
-
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages>
 __device__ void expert_up(const atlas_ExpertUp &a) {
     using namespace atlas;
-    using shape = expert_up_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages, kResident>;
+    using shape = expert_up_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages>;
     using ring_t = typename shape::ring_t;
     const atlas_Weight &w = a.W;
     const int half = w.Rows / 2, total = a.Rows * a.TopK, first_up = half / 16, strips = (w.Rows + 15) / 16, groups = (half + 15) / 16;
     const int units = (w.Cols + 63) / 64, begin = units * warp() / kWarps, end = units * (warp() + 1) / kWarps;
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
     pick_tiles table(strip_shared + shape::kShared, w.Count, total, 8 * kTiles);
-    uint8_t *const all = strip_shared + shape::kShared + table.bytes();  // activations
     const bool whole = w.Cols % 8 == 0;
     wait_for_previous();
     release_next();
-    if constexpr (kResident) {
-        for (int at = begin; at < end; at++)
-            for (int i = lane(); i < a.Rows * 8; i += 32) stage_chunk(all + at * a.Rows * kRowBytes, i / 8, i % 8, a.In + size_t(i / 8) * w.Cols, at * 64, w.Cols, whole);
-        commit_copies();
-    }
     table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles);
     const int items = table.count * groups;
     const auto there = [&](int group) { return min(kStrips, strips - first_up - group + 1); };  // strips of a group
@@ -127,36 +113,27 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
         }
         commit_copies();
     };
-    if constexpr (kResident) {
-        wait_copies<0>();
-        __syncwarp();
-    } else {
-        for (int s = 0; s < kStages; s++) stage_piece();
-    }
+    for (int s = 0; s < kStages; s++) stage_piece();
     block_scales<kScheme> scales[kStrips];
     int side = 0;
     for (int mine = blockIdx.x; mine < items; mine += gridDim.x) {
         const pick_tile tile = table.tiles[mine / groups];
         const int group = mine % groups, picks = tile.end - tile.begin;
-        const row_lanes<kTiles> lanes([&](int r) {
-            r = min(r, picks - 1);
-            return kResident ? max(table.pick(tile.begin + r), 0) / a.TopK : r;
-        });
+        const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
 #pragma unroll
         for (int s = 0; s < kStrips; s++)
             if (s < there(group)) scales[s].load(w, tile.expert, s ? first_up + group + s - 1 : group, begin, end);
         float c[kStrips][kTiles][4] = {};
         for (int at = begin; at < end; at += kUnits) {
-            if constexpr (!kResident) wait_copies<kStages - 1>();
+            wait_copies<kStages - 1>();
             const uint8_t *slot = ring.wait();
-            if constexpr (!kResident) __syncwarp();
-            const uint8_t *x = kResident ? all + at * a.Rows * kRowBytes : slot + ring_t::kWeights;
+            __syncwarp();
             const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i); };
-            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(x), kResident ? a.Rows * kRowBytes : ring_t::kRowTile, lanes, min(kUnits, end - at),
+            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
                                                              w.Cols - at * 64, scale, c);
             ring.drop();
             fill();
-            if constexpr (!kResident) stage_piece();
+            stage_piece();
         }
         float *parts = reinterpret_cast<float *>(strip_shared + shape::kParts) + side * kWarps * shape::kSums;
         put_sums<kStrips, kTiles>(parts + warp() * shape::kSums, c);
@@ -194,11 +171,12 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
     table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles);
     const int items = table.count * groups, step = gridDim.x * kWarps, start = warp() * gridDim.x + blockIdx.x;
 
+    const auto part_end = [&](int u) { return u < units / 2 ? units / 2 : units; };  // columns are summed in two parts
     int item = start, u = 0, slot_now = 0;
     const auto fill = [&]() {
         if (item < items) {
             const pick_tile tile = table.tiles[item / groups];
-            const int group = item % groups * kStrips, n = min(kUnits, units - u);
+            const int group = item % groups * kStrips, n = min(kUnits, part_end(u) - u);
             const int there = min(kStrips, strips - group);
             ring.fill(w, unit<kScheme>::at(w, tile.expert, group + min(ring.strip(), there - 1), u), there, u, n);
             for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
@@ -208,7 +186,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
                 for (int j = 0; j < n; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (u + j) * 64, w.Cols, whole);
             }
             if (++slot_now == kStages) slot_now = 0;
-            if ((u += kUnits) >= units) u = 0, item += step;
+            if ((u += n) >= units) u = 0, item += step;
         }
         commit_copies();
     };
@@ -221,16 +199,19 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
 #pragma unroll
         for (int s = 0; s < kStrips; s++)
             if (s < there) scales[s].load(w, tile.expert, group + s, 0, units);
-        float c[kStrips][kTiles][4] = {};
-        for (int at = 0; at < units; at += kUnits) {
+        float sums[kStrips][kTiles][4] = {}, c[kStrips][kTiles][4] = {};
+        for (int at = 0, n; at < units; at += n) {
+            n = min(kUnits, part_end(at) - at);
             wait_copies<kStages - 1>();
             const uint8_t *slot = ring.wait();
             __syncwarp();
             const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i); };
-            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, units - at),
-                                                             w.Cols - at * 64, scale, c);
+            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
             ring.drop();
             fill();
+            if (at + n < part_end(at)) continue;
+#pragma unroll
+            for (int i = 0; i < kStrips * kTiles * 4; i++) (&sums[0][0][0])[i] += (&c[0][0][0])[i], (&c[0][0][0])[i] = 0;
         }
 #pragma unroll
         for (int s = 0; s < kStrips; s++)
@@ -241,129 +222,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
                     const int i = r * 32 + lane(), out = (group + s) * 16 + strip_row(i), column = j * 8 + strip_column(i);
                     if (out >= w.Rows || column >= picks) continue;
                     const int pick = table.pick(tile.begin + column);
-                    if (pick >= 0) products[size_t(pick) * w.Rows + out] = c[s][j][r] * unit<kScheme>::kFactor * row_scale(w, tile.expert, out);
+                    if (pick >= 0) products[size_t(pick) * w.Rows + out] = sums[s][j][r] * unit<kScheme>::kFactor * row_scale(w, tile.expert, out);
                 }
-    }
-}
-
-// Sixteen outputs of a row at a time, a warp per pick.
-template <atlas_Scheme kScheme, int kWarps, int kUnits, int kStages>
-__device__ void expert_down_few(const atlas_ExpertDown &a) {
-    using namespace atlas;
-    using shape = expert_down_few_shape<kScheme, kWarps, kUnits, kStages>;
-    using ring_t = typename shape::ring_t;
-    const atlas_Weight &w = a.W;
-    const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, items = strips * a.Rows;
-    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
-    int32_t *const experts = reinterpret_cast<int32_t *>(strip_shared + shape::kShared);
-    const bool whole = w.Cols % 8 == 0;
-
-    // Items are (strip, row), rows first; of an item, picks warp(), warp()+kWarps, …
-    struct place {
-        int item, k, u;
-    };
-    const auto pick_of = [&](const place &p) { return p.item % a.Rows * a.TopK + p.k; };
-    // Goes to the first place from p on that has a pick.
-    const auto settle = [&](place p) {
-        while (p.item < items && (p.k >= a.TopK || experts[pick_of(p)] < 0)) {
-            if ((p.k += kWarps) >= a.TopK) p.k = warp(), p.item += gridDim.x;
-            if (warp() >= a.TopK) p.item = items;
-        }
-        return p;
-    };
-    const auto after = [&](place p) {
-        if ((p.u += kUnits) < units) return p;
-        p.u = 0;
-        if ((p.k += kWarps) >= a.TopK) p.k = warp(), p.item += gridDim.x;
-        return settle(p);
-    };
-    const place start = {int(blockIdx.x), warp(), 0};
-    place next = start;
-    int begun = 0;
-    const auto fill = [&]() {
-        if (next.item >= items) return;
-        ring.fill(w, unit<kScheme>::at(w, experts[pick_of(next)], next.item / a.Rows, next.u), 1, next.u, min(kUnits, units - next.u));
-        next = after(next);
-        begun++;
-    };
-    const auto fill_all = [&]() {
-        next = settle(start), begun = 0;
-        for (int s = 0; s < kStages; s++) fill();
-    };
-    // Reads which experts are picked; tells whether this is news. Past the first cache, which may hold what was there before.
-    const auto read_experts = [&]() {
-        bool news = false;
-        for (int i = threadIdx.x; i < total; i += kWarps * 32) {
-            const int32_t id = __ldcg(a.IDs + i), expert = id >= 0 && id < w.Count ? id : -1;
-            news |= experts[i] != expert;
-            experts[i] = expert;
-        }
-        return news;
-    };
-    // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
-    // what was copied is thrown away.
-    read_experts();
-    __syncthreads();
-    fill_all();
-    __syncthreads();
-    wait_for_previous();
-    release_next();
-    if (__syncthreads_or(read_experts())) {
-        for (int s = 0; s < begun; s++) ring.wait(), ring.drop();
-        fill_all();
-    }
-    place row_next = settle(start);
-    int row_slot = ring.now;
-    const auto stage_row = [&]() {
-        if (row_next.item < items) {
-            if (lane() < min(kUnits, units - row_next.u) * 8)
-                stage_chunk(ring.slots + row_slot * ring_t::kSlot + ring_t::kWeights + lane() / 8 * ring_t::kRowTile, 0, lane() % 8,
-                            a.In + size_t(pick_of(row_next)) * w.Cols, (row_next.u + lane() / 8) * 64, w.Cols, whole);
-            static_assert(kUnits <= 4, "a lane per chunk");
-            if (++row_slot == kStages) row_slot = 0;
-            row_next = after(row_next);
-        }
-        commit_copies();
-    };
-    for (int s = 0; s < kStages; s++) stage_row();
-    const row_lanes<1> lanes([](int) { return 0; });
-    int side = 0;
-    for (int item = blockIdx.x; item < items; item += gridDim.x) {
-        const int strip = item / a.Rows, row = item % a.Rows;
-        float sum = 0;
-        for (int base = 0; base < a.TopK; base += kWarps) {
-            float *products = reinterpret_cast<float *>(strip_shared + shape::kProducts) + side * kWarps * 16;
-            const int k = base + warp(), expert = k < a.TopK ? experts[row * a.TopK + k] : -1;
-            if (expert >= 0) {
-                block_scales<kScheme> scales;
-                scales.load(w, expert, strip, 0, units);
-                float c[1][1][4] = {};
-                for (int at = 0; at < units; at += kUnits) {
-                    wait_copies<kStages - 1>();
-                    const uint8_t *slot = ring.wait();
-                    __syncwarp();
-                    const auto scale = [&](int, int i) { return scales.of(w, expert, strip, 0, at + i); };
-                    multiply_piece<kScheme, 1, 1, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, units - at), w.Cols - at * 64,
-                                                          scale, c);
-                    ring.drop();
-                    fill();
-                    stage_row();
-                }
-                if (lane() % 4 == 0)
-#pragma unroll
-                    for (int r = 0; r < 2; r++) {
-                        const int n = lane() / 4 + r * 8, out = strip * 16 + n;
-                        products[warp() * 16 + n] = out < w.Rows ? c[0][0][r * 2] * unit<kScheme>::kFactor * row_scale(w, expert, out) : 0.0f;
-                    }
-            }
-            __syncthreads();
-            if (threadIdx.x < 16)
-                for (int i = 0; i < kWarps && base + i < a.TopK; i++) {
-                    const int p = row * a.TopK + base + i;
-                    if (experts[p] >= 0) sum = fmaf(a.Weights[p], products[i * 16 + threadIdx.x], sum);
-                }
-            side ^= 1;
-        }
-        if (threadIdx.x < 16 && strip * 16 + threadIdx.x < w.Rows) a.Out[size_t(row) * w.Rows + strip * 16 + threadIdx.x] = __float2bfloat16_rn(sum);
     }
 }

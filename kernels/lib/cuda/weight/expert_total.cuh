@@ -1,35 +1,52 @@
 // The second half of ExpertDown: the weighted sum of each row's products, f32 [Rows*TopK,W.Rows] in scratch, in the order of its
-// picks. kThreads threads, grid (ceil(W.Rows/(4*kThreads)), Rows).
+// picks. kThreads threads, grid (ceil(W.Rows/(4*kThreads)), Rows). The kernel that makes the products lets this one start after it
+// has waited itself: so picks and weights, which are older, can be read at once.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
 template <int kThreads>
 __device__ void expert_down_total(const atlas_ExpertDown &a, const void *scratch) {
+    constexpr int kAtOnce = 8;
     const int n = (blockIdx.x * kThreads + threadIdx.x) * 4, left = a.W.Rows - n;
     const size_t row = blockIdx.y;
     const float *products = static_cast<const float *>(scratch);
     const bool whole = a.W.Rows % 4 == 0;
+    float weight[kAtOnce], sum[4] = {};
+    bool there[kAtOnce];
+    const auto read_picks = [&](int from) {
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) {
+            const size_t pick = row * a.TopK + from + k;
+            const int expert = from + k < a.TopK ? __ldcg(a.IDs + pick) : -1;
+            there[k] = expert >= 0 && expert < a.W.Count;
+            weight[k] = from + k < a.TopK ? __ldcg(a.Weights + pick) : 0.0f;
+        }
+    };
+    read_picks(0);
     atlas::release_next();
     atlas::wait_for_previous();
     if (left <= 0) return;
-    float sum[4] = {};
-#pragma unroll 8
-    for (int k = 0; k < a.TopK; k++) {
-        const size_t pick = row * a.TopK + k;
-        const int expert = a.IDs[pick];
-        if (expert < 0 || expert >= a.W.Count) continue;
-        const float weight = a.Weights[pick], *from = products + pick * a.W.Rows + n;
-        float x[4] = {};
-        if (whole) {
-            const float4 v = *reinterpret_cast<const float4 *>(from);
-            x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-        } else {
+    for (int from = 0; from < a.TopK; from += kAtOnce) {
+        if (from) read_picks(from);
+        float x[kAtOnce][4] = {};
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (i < left) x[i] = from[i];
+        for (int k = 0; k < kAtOnce; k++) {
+            if (!there[k]) continue;
+            const float *at = products + (row * a.TopK + from + k) * a.W.Rows + n;
+            if (whole) {
+                const float4 v = *reinterpret_cast<const float4 *>(at);
+                x[k][0] = v.x, x[k][1] = v.y, x[k][2] = v.z, x[k][3] = v.w;
+            } else {
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    if (i < left) x[k][i] = at[i];
+            }
         }
 #pragma unroll
-        for (int i = 0; i < 4; i++) sum[i] = fmaf(weight, x[i], sum[i]);
+        for (int k = 0; k < kAtOnce; k++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (there[k]) sum[i] = fmaf(weight[k], x[k][i], sum[i]);
     }
     atlas_act *out = a.Out + row * a.W.Rows + n;
     if (whole) {

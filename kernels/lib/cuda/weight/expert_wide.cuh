@@ -88,8 +88,8 @@ __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, steps = atlas::tiles64(a.W.Cols), weight_tiles = atlas::tiles64(a.W.Rows);
     const int out_tiles = (a.W.Rows + kOut - 1) / kOut;
-    atlas::release_next();
     atlas::wait_for_previous();
+    atlas::release_next();
     atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;

@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/expert_ring.cuh"
+#include "lib/cuda/weight/expert_few.cuh"
 
 struct arguments {
     atlas_ExpertDown op;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_f8block_few(const __grid_constant__ arguments a) {
-    expert_down_few<ATLAS_SCHEME_F8BLOCK, 8, 4, 2>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_f8block_few_1(const __grid_constant__ arguments a) {
+    expert_down_few<ATLAS_SCHEME_F8BLOCK, 1, 2, 3, 12416>(a.op);
 }

@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/expert_ring.cuh"
+#include "lib/cuda/weight/expert_few.cuh"
 
 struct arguments {
     atlas_ExpertDown op;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_bf16_few(const __grid_constant__ arguments a) {
-    expert_down_few<ATLAS_SCHEME_BF16, 8, 2, 3>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_bf16_few_4(const __grid_constant__ arguments a) {
+    expert_down_few<ATLAS_SCHEME_BF16, 4, 1, 4, 49664>(a.op);
 }

@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/expert_ring.cuh"
+#include "lib/cuda/weight/expert_few.cuh"
 
 struct arguments {
-    atlas_ExpertUp op;
+    atlas_ExpertDown op;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_q8_0_near(const __grid_constant__ arguments a) {
-    expert_up<ATLAS_SCHEME_Q8_0, 8, 1, 2, 4, 1, true>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_q8_0_few_4(const __grid_constant__ arguments a) {
+    expert_down_few<ATLAS_SCHEME_Q8_0, 4, 2, 2, 49664>(a.op);
 }

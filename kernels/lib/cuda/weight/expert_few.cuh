@@ -1,0 +1,277 @@
+// ExpertUp and ExpertDown for at most kRows rows and 8·kRows picks, any scheme. An expert has one pick of a row at most, so its picks
+// are one tile. Where picks lie is read by one warp of a block: hundreds that read the same words wait for one another. The bits
+// of a pick are those of expert_tiles.cuh.
+//
+// Any grid along x. W.Cols%8 == 0, and rows of 128·⌈Cols/64⌉+16 bytes fit kPool: those of activations in ExpertUp, those of picks in
+// ExpertDown. expert_up_few: kTeams·256 threads, W.Rows%32 == 0. expert_down_few: 512 threads. Dynamic shared memory: the shape's kShared.
+#pragma once
+#include "lib/cuda/weight/ring.cuh"
+
+namespace atlas {
+
+// Sorted picks begin … end-1, all of one expert.
+struct picked {
+    int expert, begin, end;
+};
+
+// What a block knows of all picks, in shared memory. One warp reads it, in front of a barrier; past the first cache, which may
+// hold what was there before.
+template <int kRows>
+struct picked_table {
+    static constexpr int kMost = 8 * kRows;
+    static_assert(kMost <= 32, "a lane per pick");
+    picked list[kMost];
+    int order[kMost], experts[kMost];
+    float weights[kMost];
+    int count;
+
+    // Tells whether there are other picks than before.
+    __device__ bool read_list(const int32_t *starts, int experts, int total) {
+        bool news = false;
+        int n = 0;
+        for (int base = 0; base < experts; base += 128) {
+            picked p[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int e = base + i * 32 + lane();
+                p[i] = {e, e < experts ? __ldcg(starts + e) : 0, e < experts ? __ldcg(starts + e + 1) : 0};
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const bool there = p[i].begin >= 0 && p[i].begin < p[i].end && p[i].end <= total;
+                const uint32_t all = __ballot_sync(kAllLanes, there);
+                const int at = n + __popc(all & (1u << lane()) - 1);
+                p[i].end = min(p[i].end, p[i].begin + kRows);
+                if (there && at < kMost) {
+                    news |= list[at].expert != p[i].expert || list[at].begin != p[i].begin || list[at].end != p[i].end;
+                    list[at] = p[i];
+                }
+                n += __popc(all);
+            }
+        }
+        news |= n != count;
+        __syncwarp();
+        if (lane() == 0) count = min(n, kMost);
+        return news;
+    }
+    __device__ void read_order(const int32_t *from, int total) {
+        if (lane() < total) order[lane()] = min(max(__ldcg(from + lane()), 0), total - 1);
+    }
+    // Experts are below 0 where there is none.
+    __device__ void read_weights(const int32_t *ids, const float *from, int total, int all) {
+        if (lane() >= total) return;
+        const int expert = __ldcg(ids + lane());
+        experts[lane()] = expert < all ? expert : -1;
+        weights[lane()] = __ldcg(from + lane());
+    }
+};
+
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kPool>
+struct expert_up_few_shape {
+    using ring_t = strip_ring<kScheme, 1, 2, kUnits, kStages>;
+    static constexpr int kWarps = 8 * kTeams, kSums = 32 * kRows;  // of a warp
+    static constexpr int kPoolAt = kWarps * ring_t::kBytes, kSumsAt = kPoolAt + kPool, kTables = kSumsAt + 2 * kWarps * kSums * 4;
+    static constexpr int kBarriers = kTables + int(sizeof(picked_table<kRows>) + 15) / 16 * 16, kShared = (kBarriers + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
+};
+
+template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool>
+struct expert_down_few_shape {
+    using ring_t = strip_ring<kScheme, 1, 1, kUnits, kStages>;
+    static constexpr int kWarps = 16, kPicks = 8 * kRows, kProducts = kPicks * 16;  // of a part
+    static constexpr int kPoolAt = kWarps * ring_t::kBytes, kProductsAt = kPoolAt + kPool, kTables = kProductsAt + 2 * kProducts * 4;
+    static constexpr int kBarriers = kTables + int(sizeof(picked_table<kRows>) + 15) / 16 * 16, kShared = (kBarriers + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
+};
+
+// Zeros the chunks of rows past the last column.
+template <int kThreads>
+__device__ void zero_tails(uint32_t pool, int rows, int pitch, int cols) {
+    const int tail = pitch / 16 - 1 - cols / 8;
+    for (int i = threadIdx.x; i < rows * tail; i += kThreads) store_shared(pool + i / tail * pitch + cols * 2 + i % tail * 16, uint4{});
+}
+
+// Copies rows of activations; all threads, each of which arrives at the barrier.
+template <int kThreads>
+__device__ void copy_rows(uint32_t pool, int pitch, const atlas_act *from, int rows, int cols, uint32_t barrier) {
+    const int chunks = cols / 8;
+    for (int i = threadIdx.x; i < rows * chunks; i += kThreads) copy_async(pool + i / chunks * pitch + i % chunks * 16, from + size_t(i) * 8, true);
+    arrive_after_copies(barrier);
+}
+
+}  // namespace atlas
+
+// Teams of eight warps take items, which are 16 gates and their ups of an expert; a warp multiplies an eighth of the columns.
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kPool>
+__device__ void expert_up_few(const atlas_ExpertUp &a) {
+    using namespace atlas;
+    using shape = expert_up_few_shape<kScheme, kRows, kTeams, kUnits, kStages, kPool>;
+    using ring_t = typename shape::ring_t;
+    const atlas_Weight &w = a.W;
+    const int team = warp() / 8, part = warp() % 8, half = w.Rows / 2, groups = half / 16, total = min(a.Rows * a.TopK, 8 * kRows);
+    const int units = (w.Cols + 63) / 64, begin = units * part / 8, end = units * (part + 1) / 8, pitch = units * 128 + 16;
+    const uint32_t pool = shared_address(strip_shared + shape::kPoolAt), rows_there = shared_address(strip_shared + shape::kBarriers);
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * kStages * 8);
+    picked_table<kRows> &table = *reinterpret_cast<picked_table<kRows> *>(strip_shared + shape::kTables);
+    if (threadIdx.x == 0) init_barrier(rows_there, shape::kWarps * 32), fence_barriers();
+    zero_tails<shape::kWarps * 32>(pool, a.Rows, pitch, w.Cols);
+    __syncthreads();
+    release_next();
+    wait_for_previous();
+    if (warp() == 0) table.read_list(a.Starts, w.Count, total), table.read_order(a.Order, total);
+    copy_rows<shape::kWarps * 32>(pool, pitch, a.In, a.Rows, w.Cols, rows_there);
+    __syncthreads();
+    const int items = begin < end ? table.count * groups : 0, step = gridDim.x * kTeams, start = team * gridDim.x + blockIdx.x;
+    const auto strip = [&](int item, int s) { return item % groups + s * groups; };
+
+    int next = start, u = begin;
+    const auto fill = [&]() {
+        if (next >= items) return;
+        ring.fill(w, unit<kScheme>::at(w, table.list[next / groups].expert, strip(next, ring.strip() % 2), u), 2, u, min(kUnits, end - u));
+        if ((u += kUnits) >= end) u = begin, next += step;
+    };
+    for (int s = 0; s < kStages; s++) fill();
+    block_scales<kScheme> scales[2];
+    const auto load_scales = [&](int item) {
+        if (item >= items) return;
+#pragma unroll
+        for (int s = 0; s < 2; s++) scales[s].load(w, table.list[item / groups].expert, strip(item, s), begin, end);
+    };
+    load_scales(start);
+    wait_barrier(rows_there, 0);
+    int side = 0;
+    for (int item = start; item < table.count * groups; item += step) {
+        const picked tile = table.list[item / groups];
+        const int n = item % groups * 16 + lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
+        const float scale = row_scale(w, tile.expert, n);
+        const block_scales<kScheme> now[2] = {scales[0], scales[1]};
+        load_scales(item + step);
+        const row_lanes<1> lanes([&](int r) { return table.order[min(tile.begin + r, tile.end - 1)] / a.TopK; }, pitch);
+        float c[2][1][4] = {};
+        for (int at = begin; at < end; at += kUnits) {
+            const uint8_t *slot = ring.wait();
+            const auto block = [&](int s, int i) { return now[s].of(w, tile.expert, strip(item, s), begin, at + i); };
+            multiply_piece<kScheme, 1, 2, kUnits>(slot, pool + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, block, c);
+            ring.drop();
+            fill();
+        }
+        float *const sums = reinterpret_cast<float *>(strip_shared + shape::kSumsAt) + (team * 2 + side) * 8 * shape::kSums;
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            if (lane() % 4 * 2 + i % 2 < kRows) sums[part * shape::kSums + (i / 2 * 8 + lane() / 4) * kRows + lane() % 4 * 2 + i % 2] = c[i / 4][0][i % 4];
+        sync_named<256>(1 + team);
+        if (part < tile.end - tile.begin) {
+            float sum = 0;
+#pragma unroll
+            for (int p = 0; p < 8; p++) sum += sums[p * shape::kSums + lane() * kRows + part];
+            sum = sum * unit<kScheme>::kFactor * scale;
+            const float up = __shfl_down_sync(kAllLanes, sum, 16);
+            if (lane() < 16) a.Out[size_t(table.order[tile.begin + part]) * half + n] = __float2bfloat16_rn(silu(sum) * up);
+        }
+        side ^= 1;
+    }
+}
+
+// Sixteen outputs at a time; a warp multiplies half of an expert's columns.
+template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool>
+__device__ void expert_down_few(const atlas_ExpertDown &a) {
+    using namespace atlas;
+    using shape = expert_down_few_shape<kScheme, kRows, kUnits, kStages, kPool>;
+    using ring_t = typename shape::ring_t;
+    constexpr int kWarps = shape::kWarps;
+    const atlas_Weight &w = a.W;
+    const int total = min(a.Rows * a.TopK, 8 * kRows), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
+    const uint32_t pool = shared_address(strip_shared + shape::kPoolAt), rows_there = shared_address(strip_shared + shape::kBarriers);
+    float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt);
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * kStages * 8);
+    picked_table<kRows> &table = *reinterpret_cast<picked_table<kRows> *>(strip_shared + shape::kTables);
+    const auto part_begin = [&](int item) { return units * (item % 2) / 2; };
+    const auto part_end = [&](int item) { return units * (item % 2 + 1) / 2; };
+
+    // Items are the halves of the experts, for one strip after the other.
+    struct place {
+        int strip, item, u;
+    };
+    place next = {};
+    int begun = 0;
+    const auto settle = [&]() {  // to the first place from here on that is there
+        while (next.strip < strips && (next.item >= table.count * 2 || part_begin(next.item) == part_end(next.item))) {
+            next.item += kWarps;
+            if (next.item >= table.count * 2) next.item = warp(), next.strip += gridDim.x;
+            if (warp() >= table.count * 2) next.strip = strips;
+        }
+        next.u = part_begin(next.item);
+    };
+    const auto fill = [&]() {
+        if (next.strip >= strips) return;
+        const int end = part_end(next.item);
+        ring.fill(w, unit<kScheme>::at(w, table.list[next.item / 2].expert, next.strip, next.u), 1, next.u, min(kUnits, end - next.u));
+        if ((next.u += kUnits) >= end) next.item += kWarps, settle();
+        begun++;
+    };
+    block_scales<kScheme> scales;
+    const auto load_scales = [&](int strip, int item) {
+        if (item < table.count * 2 && strip < strips) scales.load(w, table.list[item / 2].expert, strip, part_begin(item), part_end(item));
+    };
+    const auto start = [&]() {
+        next = {int(blockIdx.x), warp(), 0}, begun = 0;
+        settle();
+        for (int s = 0; s < kStages; s++) fill();
+        load_scales(blockIdx.x, warp());
+    };
+    // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
+    // what was copied is thrown away.
+    release_next();
+    if (threadIdx.x == 0) init_barrier(rows_there, kWarps * 32), fence_barriers();
+    zero_tails<kWarps * 32>(pool, total, pitch, w.Cols);
+    if (warp() == 0) table.read_list(a.Starts, w.Count, total);
+    __syncthreads();
+    start();
+    __syncthreads();
+    wait_for_previous();
+    copy_rows<kWarps * 32>(pool, pitch, a.In, total, w.Cols, rows_there);
+    bool news = false;
+    if (warp() == 0) {
+        table.read_weights(a.IDs, a.Weights, total, w.Count);
+        table.read_order(a.Order, total);
+        news = table.read_list(a.Starts, w.Count, total);
+    }
+    if (__syncthreads_or(news)) {
+        for (int s = 0; s < begun; s++) ring.wait(), ring.drop();
+        start();
+    }
+    // A thread finishes one product of a pick and an output.
+    const int pick = threadIdx.x / 16, n = threadIdx.x % 16, expert = pick < total ? table.experts[pick] : -1;
+    wait_barrier(rows_there, 0);
+    for (int strip = blockIdx.x; strip < strips; strip += gridDim.x) {
+        const float scale = expert >= 0 && strip * 16 + n < w.Rows ? row_scale(w, expert, strip * 16 + n) : 0.0f;
+        for (int item = warp(); item < table.count * 2; item += kWarps) {
+            const picked tile = table.list[item / 2];
+            const int begin = part_begin(item), end = part_end(item);
+            const block_scales<kScheme> now = scales;
+            load_scales(item + kWarps < table.count * 2 ? strip : strip + gridDim.x, item + kWarps < table.count * 2 ? item + kWarps : warp());
+            const row_lanes<1> lanes([&](int r) { return table.order[min(tile.begin + r, tile.end - 1)]; }, pitch);
+            float c[1][1][4] = {};
+            for (int at = begin; at < end; at += kUnits) {
+                const uint8_t *slot = ring.wait();
+                const auto block = [&](int, int i) { return now.of(w, tile.expert, strip, begin, at + i); };
+                multiply_piece<kScheme, 1, 1, kUnits>(slot, pool + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, block, c);
+                ring.drop();
+                fill();
+            }
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                const int column = tile.begin + lane() % 4 * 2 + r % 2;
+                if (column < tile.end) products[item % 2 * shape::kProducts + table.order[column] * 16 + lane() / 4 + r / 2 * 8] = c[0][0][r];
+            }
+        }
+        __syncthreads();
+        if (pick < total) products[threadIdx.x] = (products[threadIdx.x] + products[shape::kProducts + threadIdx.x]) * unit<kScheme>::kFactor * scale;
+        __syncthreads();
+        if (pick < a.Rows && strip * 16 + n < w.Rows) {  // now a row
+            float sum = 0;
+            for (int p = pick * a.TopK; p < (pick + 1) * a.TopK; p++)
+                if (table.experts[p] >= 0) sum = fmaf(table.weights[p], products[p * 16 + n], sum);
+            a.Out[size_t(pick) * w.Rows + strip * 16 + n] = __float2bfloat16_rn(sum);
+        }
+        __syncthreads();
+    }
+}
