@@ -27,8 +27,12 @@ __device__ void rmsnorm(const atlas_RMSNorm &a) {
     const bool whole = n % 8 == 0;
     const size_t row = size_t(blockIdx.x) * n;
     uint4 x[kTurns] = {}, before[kTurns] = {};
-    atlas::wait_for_previous();
+    atlas::f32x8 scale[kTurns] = {};
     atlas::release_next();
+#pragma unroll
+    for (int t = 0; t < kTurns; t++)
+        if (begin + t * kStep < n) scale[t] = atlas::scales(a.Scale + begin + t * kStep, n - begin - t * kStep, whole);  // weights: no kernel writes them
+    atlas::wait_for_previous();
 #pragma unroll
     for (int t = 0; t < kTurns; t++) {
         const int c = begin + t * kStep;
@@ -71,15 +75,14 @@ __device__ void rmsnorm(const atlas_RMSNorm &a) {
     for (int w = 0; w < kWarps * kTurns; w++) sum += partial[w];
     const float inverse = rsqrtf(sum / n + a.Eps);
     const atlas_act *in = a.Residual ? a.Residual : a.In;
-    const auto finish = [&](uint4 raw, int c) {
+    const auto finish = [&](uint4 raw, const atlas::f32x8 &scale, int c) {
         atlas::f32x8 y = atlas::widen(raw);
-        const atlas::f32x8 scale = atlas::scales(a.Scale + c, n - c, whole);
 #pragma unroll
         for (int i = 0; i < 8; i++) y.v[i] *= inverse * scale.v[i];
         atlas::store8(a.Out + row + c, y, n - c, whole);
     };
 #pragma unroll
     for (int t = 0; t < kTurns; t++)
-        if (begin + t * kStep < n) finish(x[t], begin + t * kStep);
-    for (int c = begin + kTurns * kStep; c < n; c += kStep) finish(atlas::load8_raw(in + row + c, n - c, whole), c);
+        if (begin + t * kStep < n) finish(x[t], scale[t], begin + t * kStep);
+    for (int c = begin + kTurns * kStep; c < n; c += kStep) finish(atlas::load8_raw(in + row + c, n - c, whole), atlas::scales(a.Scale + c, n - c, whole), c);
 }

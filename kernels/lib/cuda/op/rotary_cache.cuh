@@ -40,8 +40,12 @@ __device__ void rotary_cache(const atlas_RotaryCache &a) {
     const pairs p = {a.Pairs, a.Pairing == ATLAS_PAIR_HALF};
     const bool aligned = dim % 8 == 0, whole = aligned && p.half && a.Pairs % 8 == 0;
     const float *angles = a.Angles + row * 2 * a.Pairs;
-    atlas::wait_for_previous();
     atlas::release_next();
+    for (int i = threadIdx.x * 32; i < dim; i += kThreads * 32) {  // weights: no kernel writes them
+        if (a.QNorm) atlas::prefetch(a.QNorm + i);
+        if (a.KNorm) atlas::prefetch(a.KNorm + i);
+    }
+    atlas::wait_for_previous();
     const int slot = a.Slots[row], block = max(slot, 0) / a.BlockSize, offset = max(slot, 0) - block * a.BlockSize;
     atlas::f32x8 cosine[kTurns] = {}, sine[kTurns] = {};
 #pragma unroll

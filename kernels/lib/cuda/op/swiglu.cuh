@@ -7,8 +7,8 @@ __device__ void swiglu(const atlas_SwiGLU &a) {
     const int n = a.Cols, c = (blockIdx.x * kThreads + threadIdx.x) * 8;
     const bool whole = n % 8 == 0;
     const atlas_act *gate = a.In + size_t(blockIdx.y) * 2 * n + c;
-    atlas::wait_for_previous();
     atlas::release_next();
+    atlas::wait_for_previous();
     if (c >= n) return;
     atlas::f32x8 g = atlas::load8(gate, n - c, whole);
     const atlas::f32x8 u = atlas::load8(gate + n, n - c, whole);

@@ -11,6 +11,9 @@ __device__ __forceinline__ uint4 load_once(const void *p) {
     return v;
 }
 
+// Brings the 128 bytes around p into L2.
+__device__ __forceinline__ void prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
 // Copies 16 bytes to shared memory, or writes zeros there.
 __device__ __forceinline__ void copy_async(uint32_t to, const void *from, bool there) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");

@@ -1,6 +1,7 @@
 // A unit is 64 columns of a strip, 16 rows of weights, in any layout: where it lies, and as A fragments of mma.m16n8k16 once
 // it is in shared memory. Schemes whose scales do not fit bf16 scale the sums of 32 columns instead (kPartial).
 #pragma once
+#include "lib/cuda/ptx/bulk.cuh"
 #include "lib/cuda/ptx/fragment.cuh"
 #include "lib/cuda/ptx/mma.cuh"
 #include "lib/cuda/weight/frag.cuh"
@@ -34,6 +35,18 @@ struct unit {
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
             for (int b = 0; b < 2; b++) scales[b].x = reinterpret_cast<const uint32_t *>(shared + b * layout::kBlock + 512)[g];
+    }
+    // The same by addresses of the shared window: of the lane's codes, 16·lane() after the unit's first byte, and of its scales,
+    // which lie scales_at() after the unit's first byte.
+    __device__ static int scales_at() { return 512 + lane() / 4 * (kScheme == ATLAS_SCHEME_Q8_0 ? 4 : 8); }
+    __device__ void load(uint32_t lane_codes, uint32_t lane_scales) {
+#pragma unroll
+        for (int b = 0; b < (layout::kFour ? 1 : 2); b++) codes[b] = load_shared(lane_codes + b * layout::kBlock);
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = load_shared2(lane_scales);
+        if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = load_shared2(lane_scales + 64);
+        if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
+#pragma unroll
+            for (int b = 0; b < 2; b++) scales[b].x = load_shared1(lane_scales + b * layout::kBlock);
     }
     // The fragments of the two steps of a half.
     __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
@@ -80,6 +93,12 @@ struct unit<ATLAS_SCHEME_BF16> {
 #pragma unroll
         for (int s = 0; s < 4; s++) load_matrices(steps[s], row + ((2 * s + lane() / 16) ^ lane() % 8) * 16);
     }
+    __device__ static int scales_at() { return 0; }
+    __device__ void load(uint32_t lane_codes, uint32_t) {
+        const uint32_t row = lane_codes - lane() * 16 + lane() % 16 * 128;
+#pragma unroll
+        for (int s = 0; s < 4; s++) load_matrices(steps[s], row + ((2 * s + lane() / 16) ^ lane() % 8) * 16);
+    }
     __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
 #pragma unroll
         for (int s = 0; s < 2; s++)
@@ -105,6 +124,14 @@ struct unit_product {
             for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], rows + lanes[j] + 64);
 #pragma unroll
         for (int s = 0; s < kStrips; s++) weights[s].load(at + s * strip_bytes);
+    }
+    // The same by addresses of the shared window, which unit::load explains.
+    __device__ void load(uint32_t codes, uint32_t scales, int strip_bytes, uint32_t rows, const uint32_t (&lanes)[kTiles]) {
+        if constexpr (kEarly)
+#pragma unroll
+            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], rows + lanes[j] + 64);
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) weights[s].load(codes + s * strip_bytes, scales + s * strip_bytes);
     }
     __device__ void multiply(uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
 #pragma unroll
