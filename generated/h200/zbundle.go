@@ -41,7 +41,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "d3e980fd6c8ff9c603cea0b23ddb25ca",
+		Contract: "8ecdc3e399dfbd940a9c24938ca77a02",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -181,7 +181,12 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_wide_64x128",
 	"atlas_linear_bf16_wide_64x64",
 	"atlas_linear_bf16_wide_64x32",
+	"atlas_linear_bf16_1",
+	"atlas_linear_bf16_1_long",
+	"atlas_linear_bf16_4",
 	"atlas_linear_bf16_8",
+	"atlas_linear_bf16_4_long",
+	"atlas_linear_bf16_8_long",
 	"atlas_linear_bf16_16",
 	"atlas_linear_bf16_16_streamed",
 	"atlas_linear_bf16_32",
@@ -193,7 +198,11 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_wide_128x256",
 	"atlas_linear_q8_0_wide_128x128",
 	"atlas_linear_q8_0_wide_64x128",
+	"atlas_linear_q8_0_1",
+	"atlas_linear_q8_0_4",
 	"atlas_linear_q8_0_8",
+	"atlas_linear_q8_0_4_long",
+	"atlas_linear_q8_0_8_long",
 	"atlas_linear_q8_0_16",
 	"atlas_linear_q8_0_16_streamed",
 	"atlas_linear_q8_0_32",
@@ -205,8 +214,11 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_wide_128x256",
 	"atlas_linear_q4_0_wide_128x128",
 	"atlas_linear_q4_0_wide_64x128",
-	"atlas_linear_q4_0_8_large",
+	"atlas_linear_q4_0_1",
+	"atlas_linear_q4_0_4",
 	"atlas_linear_q4_0_8",
+	"atlas_linear_q4_0_4_long",
+	"atlas_linear_q4_0_8_long",
 	"atlas_linear_q4_0_16",
 	"atlas_linear_q4_0_16_streamed",
 	"atlas_linear_q4_0_32",
@@ -218,7 +230,11 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_wide_128x256",
 	"atlas_linear_q4_1_wide_128x128",
 	"atlas_linear_q4_1_wide_64x128",
+	"atlas_linear_q4_1_1",
+	"atlas_linear_q4_1_4",
 	"atlas_linear_q4_1_8",
+	"atlas_linear_q4_1_4_long",
+	"atlas_linear_q4_1_8_long",
 	"atlas_linear_q4_1_16",
 	"atlas_linear_q4_1_16_streamed",
 	"atlas_linear_q4_1_32",
@@ -234,7 +250,11 @@ var Kernels = [...]string{
 	"atlas_linear_f8_wide_128x256",
 	"atlas_linear_f8_wide_128x128",
 	"atlas_linear_f8_wide_64x128",
+	"atlas_linear_f8_1",
+	"atlas_linear_f8_4",
 	"atlas_linear_f8_8",
+	"atlas_linear_f8_4_long",
+	"atlas_linear_f8_8_long",
 	"atlas_linear_f8_16",
 	"atlas_linear_f8_16_streamed",
 	"atlas_linear_f8_32",
@@ -252,7 +272,11 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_e4m3_64x64_0",
 	"atlas_linear_f8block_e4m3_64x64_1",
 	"atlas_linear_f8block_wide",
+	"atlas_linear_f8block_1",
+	"atlas_linear_f8block_4",
 	"atlas_linear_f8block_8",
+	"atlas_linear_f8block_4_long",
+	"atlas_linear_f8block_8_long",
 	"atlas_linear_f8block_16",
 	"atlas_linear_f8block_16_streamed",
 	"atlas_linear_f8block_32",
@@ -267,8 +291,11 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_wide_128x256",
 	"atlas_linear_nvfp4_wide_128x128",
 	"atlas_linear_nvfp4_wide_64x128",
-	"atlas_linear_nvfp4_8_large",
+	"atlas_linear_nvfp4_1",
+	"atlas_linear_nvfp4_4",
 	"atlas_linear_nvfp4_8",
+	"atlas_linear_nvfp4_4_long",
+	"atlas_linear_nvfp4_8_long",
 	"atlas_linear_nvfp4_16",
 	"atlas_linear_nvfp4_16_streamed",
 	"atlas_linear_nvfp4_32",
@@ -276,44 +303,71 @@ var Kernels = [...]string{
 	"atlas_logits_bf16_split_16",
 	"atlas_logits_bf16_split_64",
 	"atlas_logits_bf16_split_128",
+	"atlas_logits_bf16_1",
+	"atlas_logits_bf16_1_long",
+	"atlas_logits_bf16_4",
 	"atlas_logits_bf16_8",
+	"atlas_logits_bf16_4_long",
+	"atlas_logits_bf16_8_long",
 	"atlas_logits_bf16_16",
 	"atlas_logits_bf16_32",
 	"atlas_logits_bf16",
 	"atlas_logits_q8_0_split_64",
 	"atlas_logits_q8_0_split_128",
+	"atlas_logits_q8_0_1",
+	"atlas_logits_q8_0_4",
 	"atlas_logits_q8_0_8",
+	"atlas_logits_q8_0_4_long",
+	"atlas_logits_q8_0_8_long",
 	"atlas_logits_q8_0_16",
 	"atlas_logits_q8_0_32",
 	"atlas_logits_q8_0",
 	"atlas_logits_q4_0_split_64",
 	"atlas_logits_q4_0_split_128",
-	"atlas_logits_q4_0_8_large",
+	"atlas_logits_q4_0_1",
+	"atlas_logits_q4_0_4",
 	"atlas_logits_q4_0_8",
+	"atlas_logits_q4_0_4_long",
+	"atlas_logits_q4_0_8_long",
 	"atlas_logits_q4_0_16",
 	"atlas_logits_q4_0_32",
 	"atlas_logits_q4_0",
 	"atlas_logits_q4_1_split_64",
 	"atlas_logits_q4_1_split_128",
+	"atlas_logits_q4_1_1",
+	"atlas_logits_q4_1_4",
 	"atlas_logits_q4_1_8",
+	"atlas_logits_q4_1_4_long",
+	"atlas_logits_q4_1_8_long",
 	"atlas_logits_q4_1_16",
 	"atlas_logits_q4_1_32",
 	"atlas_logits_q4_1",
 	"atlas_logits_f8_split_64",
 	"atlas_logits_f8_split_128",
+	"atlas_logits_f8_1",
+	"atlas_logits_f8_4",
 	"atlas_logits_f8_8",
+	"atlas_logits_f8_4_long",
+	"atlas_logits_f8_8_long",
 	"atlas_logits_f8_16",
 	"atlas_logits_f8_32",
 	"atlas_logits_f8",
 	"atlas_logits_f8block_split_32",
+	"atlas_logits_f8block_1",
+	"atlas_logits_f8block_4",
 	"atlas_logits_f8block_8",
+	"atlas_logits_f8block_4_long",
+	"atlas_logits_f8block_8_long",
 	"atlas_logits_f8block_16",
 	"atlas_logits_f8block_32",
 	"atlas_logits_f8block",
 	"atlas_logits_nvfp4_split_64",
 	"atlas_logits_nvfp4_split_128",
-	"atlas_logits_nvfp4_8_large",
+	"atlas_logits_nvfp4_1",
+	"atlas_logits_nvfp4_4",
 	"atlas_logits_nvfp4_8",
+	"atlas_logits_nvfp4_4_long",
+	"atlas_logits_nvfp4_8_long",
 	"atlas_logits_nvfp4_16",
 	"atlas_logits_nvfp4_32",
 	"atlas_logits_nvfp4",
@@ -744,19 +798,19 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 }
 
 // Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 43, 56, 70, 84, 97, 147, 161, 174, 188, 200, 212;
-// kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98, 110;
 // kernels/h200/base/q8_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
-// kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
 // kernels/h200/base/q4_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
-// kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62;
+// kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
 // kernels/h200/base/q4_1/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
-// kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
 // kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 138, 151, 164;
-// kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
 // kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 98, 117, 136, 155;
-// kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 124, 137, 150;
-// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62.
+// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -789,8 +843,18 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearBf16Wide_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16:
 			s.launchLinearBf16Wide_64x32(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case a.Rows == 1 && a.W.Cols <= 8192:
+			s.launchLinearBf16_1(q, a)
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearBf16_1Long(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearBf16_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLinearBf16_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearBf16_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearBf16_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142080:
 			s.launchLinearBf16_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
@@ -816,8 +880,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ8_0Wide_64x128(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 37760:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearQ8_0_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearQ8_0_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLinearQ8_0_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ8_0_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ8_0_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 146304:
 			s.launchLinearQ8_0_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
@@ -843,10 +915,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ4_0Wide_64x128(q, a)
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
-			s.launchLinearQ4_0_8Large(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearQ4_0_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearQ4_0_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLinearQ4_0_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_0_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_0_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLinearQ4_0_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
@@ -872,8 +950,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ4_1Wide_64x128(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearQ4_1_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearQ4_1_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLinearQ4_1_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_1_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_1_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 134016:
 			s.launchLinearQ4_1_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
@@ -907,8 +993,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearF8Wide_64x128(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearF8_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearF8_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLinearF8_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLinearF8_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
@@ -940,8 +1034,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8blockE4m3_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
 			s.launchLinearF8blockWide(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearF8block_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearF8block_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLinearF8block_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8block_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8block_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLinearF8block_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
@@ -973,10 +1075,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearNvfp4Wide_64x128(q, a)
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
-			s.launchLinearNvfp4_8Large(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearNvfp4_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearNvfp4_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLinearNvfp4_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearNvfp4_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearNvfp4_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLinearNvfp4_16(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
@@ -992,19 +1100,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 }
 
 // Logits: kernels/h200/base/bf16/linear_wide.toml:111, 123, 135;
-// kernels/h200/base/bf16/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/bf16/linear_few.toml:121, 133, 145, 157, 169, 181, 193, 205, 217;
 // kernels/h200/base/q8_0/linear_wide.toml:58, 70;
-// kernels/h200/base/q8_0/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/q8_0/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
 // kernels/h200/base/q4_0/linear_wide.toml:58, 70;
-// kernels/h200/base/q4_0/linear_few.toml:73, 85, 97, 109, 121;
+// kernels/h200/base/q4_0/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
 // kernels/h200/base/q4_1/linear_wide.toml:58, 70;
-// kernels/h200/base/q4_1/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/q4_1/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
 // kernels/h200/base/f8/linear_wide.toml:114, 126;
-// kernels/h200/base/f8/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/f8/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
 // kernels/h200/base/f8block/linear_wide.toml:86;
-// kernels/h200/base/f8block/linear_few.toml:61, 73, 85, 97;
+// kernels/h200/base/f8block/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
 // kernels/h200/base/nvfp4/linear_wide.toml:100, 112;
-// kernels/h200/base/nvfp4/linear_few.toml:73, 85, 97, 109, 121.
+// kernels/h200/base/nvfp4/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1015,8 +1123,18 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsBf16Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsBf16Split_128(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case a.Rows == 1 && a.W.Cols <= 8192:
+			s.launchLogitsBf16_1(q, a)
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsBf16_1Long(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsBf16_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLogitsBf16_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsBf16_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsBf16_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142080:
 			s.launchLogitsBf16_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
@@ -1030,8 +1148,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsQ8_0Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsQ8_0Split_128(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 37760:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsQ8_0_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsQ8_0_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLogitsQ8_0_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsQ8_0_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsQ8_0_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 146304:
 			s.launchLogitsQ8_0_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
@@ -1045,10 +1171,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsQ4_0Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsQ4_0Split_128(q, a)
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
-			s.launchLogitsQ4_0_8Large(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsQ4_0_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsQ4_0_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLogitsQ4_0_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsQ4_0_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsQ4_0_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLogitsQ4_0_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
@@ -1062,8 +1194,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsQ4_1Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsQ4_1Split_128(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 25472:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsQ4_1_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsQ4_1_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLogitsQ4_1_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsQ4_1_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsQ4_1_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 134016:
 			s.launchLogitsQ4_1_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
@@ -1077,8 +1217,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsF8Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsF8Split_128(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsF8_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsF8_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLogitsF8_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLogitsF8_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
@@ -1090,8 +1238,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		switch {
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsF8blockSplit_32(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 41856:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsF8block_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsF8block_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLogitsF8block_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8block_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8block_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
 			s.launchLogitsF8block_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
@@ -1105,10 +1261,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsNvfp4Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsNvfp4Split_128(q, a)
-		case a.Rows <= 8 && a.W.Rows >= 6144 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
-			s.launchLogitsNvfp4_8Large(q, a)
-		case a.Rows <= 8 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 33664:
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsNvfp4_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsNvfp4_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
 			s.launchLogitsNvfp4_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsNvfp4_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsNvfp4_8Long(q, a)
 		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
 			s.launchLogitsNvfp4_16(q, a)
 		case int64(a.W.Cols)%8 == 0:
@@ -2474,43 +2636,83 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:2, order few.
-func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:2, order few.
+func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[164], g)
 	}
 }
 
-// launchLinearBf16_16: kernels/h200/base/bf16/linear_few.toml:14, order few.
-func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearBf16_1Long: kernels/h200/base/bf16/linear_few.toml:14, order few.
+func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[165], g)
 	}
 }
 
-// launchLinearBf16_16Streamed: kernels/h200/base/bf16/linear_few.toml:26, order few.
-func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearBf16_4: kernels/h200/base/bf16/linear_few.toml:26, order few.
+func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[166], g)
 	}
 }
 
-// launchLinearBf16_32: kernels/h200/base/bf16/linear_few.toml:38, order few.
-func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:38, order few.
+func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[167], g)
 	}
 }
 
-// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:50, order few.
+// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:50, order few.
+func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[168], g)
+	}
+}
+
+// launchLinearBf16_8Long: kernels/h200/base/bf16/linear_few.toml:62, order few.
+func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[169], g)
+	}
+}
+
+// launchLinearBf16_16: kernels/h200/base/bf16/linear_few.toml:74, order few.
+func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[170], g)
+	}
+}
+
+// launchLinearBf16_16Streamed: kernels/h200/base/bf16/linear_few.toml:86, order few.
+func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[171], g)
+	}
+}
+
+// launchLinearBf16_32: kernels/h200/base/bf16/linear_few.toml:98, order few.
+func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[172], g)
+	}
+}
+
+// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:110, order few.
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
@@ -2525,7 +2727,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[174], g)
 	}
 }
 
@@ -2540,7 +2742,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -2555,7 +2757,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -2570,7 +2772,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -2585,7 +2787,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2600,7 +2802,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
@@ -2615,47 +2817,79 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
-// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:2, order few.
-func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:2, order few.
+func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
-// launchLinearQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:14, order few.
+// launchLinearQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:14, order few.
+func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[182], g)
+	}
+}
+
+// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:26, order few.
+func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[183], g)
+	}
+}
+
+// launchLinearQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:38, order few.
+func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[184], g)
+	}
+}
+
+// launchLinearQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:50, order few.
+func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[185], g)
+	}
+}
+
+// launchLinearQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:62, order few.
 func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
-// launchLinearQ8_0_16Streamed: kernels/h200/base/q8_0/linear_few.toml:26, order few.
+// launchLinearQ8_0_16Streamed: kernels/h200/base/q8_0/linear_few.toml:74, order few.
 func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
-// launchLinearQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:38, order few.
+// launchLinearQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:86, order few.
 func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[188], g)
 	}
 }
 
-// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:50, order few.
+// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:98, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -2670,7 +2904,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
@@ -2685,7 +2919,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
@@ -2700,7 +2934,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
@@ -2715,7 +2949,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -2730,7 +2964,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -2745,7 +2979,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
@@ -2760,55 +2994,79 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
-// launchLinearQ4_0_8Large: kernels/h200/base/q4_0/linear_few.toml:2, order few.
-func (s *Set) launchLinearQ4_0_8Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_0_1: kernels/h200/base/q4_0/linear_few.toml:2, order few.
+func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
-// launchLinearQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:14, order few.
+// launchLinearQ4_0_4: kernels/h200/base/q4_0/linear_few.toml:14, order few.
+func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[198], g)
+	}
+}
+
+// launchLinearQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:26, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
-// launchLinearQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:26, order few.
+// launchLinearQ4_0_4Long: kernels/h200/base/q4_0/linear_few.toml:38, order few.
+func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[200], g)
+	}
+}
+
+// launchLinearQ4_0_8Long: kernels/h200/base/q4_0/linear_few.toml:50, order few.
+func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[201], g)
+	}
+}
+
+// launchLinearQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:62, order few.
 func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
-// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/linear_few.toml:38, order few.
+// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/linear_few.toml:74, order few.
 func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
-// launchLinearQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:50, order few.
+// launchLinearQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:86, order few.
 func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
-// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:62, order few.
+// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:98, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -2823,7 +3081,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -2838,7 +3096,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -2853,7 +3111,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -2868,7 +3126,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -2883,7 +3141,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -2898,7 +3156,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -2913,47 +3171,79 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
-// launchLinearQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:2, order few.
-func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_1_1: kernels/h200/base/q4_1/linear_few.toml:2, order few.
+func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
-// launchLinearQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:14, order few.
+// launchLinearQ4_1_4: kernels/h200/base/q4_1/linear_few.toml:14, order few.
+func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[214], g)
+	}
+}
+
+// launchLinearQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:26, order few.
+func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[215], g)
+	}
+}
+
+// launchLinearQ4_1_4Long: kernels/h200/base/q4_1/linear_few.toml:38, order few.
+func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[216], g)
+	}
+}
+
+// launchLinearQ4_1_8Long: kernels/h200/base/q4_1/linear_few.toml:50, order few.
+func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[217], g)
+	}
+}
+
+// launchLinearQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:62, order few.
 func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
-// launchLinearQ4_1_16Streamed: kernels/h200/base/q4_1/linear_few.toml:26, order few.
+// launchLinearQ4_1_16Streamed: kernels/h200/base/q4_1/linear_few.toml:74, order few.
 func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
-// launchLinearQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:38, order few.
+// launchLinearQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:86, order few.
 func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
-// launchLinearQ4_1: kernels/h200/base/q4_1/linear_few.toml:50, order few.
+// launchLinearQ4_1: kernels/h200/base/q4_1/linear_few.toml:98, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -2968,7 +3258,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -2983,7 +3273,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -2998,7 +3288,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -3013,7 +3303,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
@@ -3028,7 +3318,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -3043,7 +3333,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -3058,7 +3348,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3073,7 +3363,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -3088,7 +3378,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -3103,7 +3393,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -3118,47 +3408,79 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
-// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:2, order few.
-func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearF8_1: kernels/h200/base/f8/linear_few.toml:2, order few.
+func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
-// launchLinearF8_16: kernels/h200/base/f8/linear_few.toml:14, order few.
+// launchLinearF8_4: kernels/h200/base/f8/linear_few.toml:14, order few.
+func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[234], g)
+	}
+}
+
+// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:26, order few.
+func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[235], g)
+	}
+}
+
+// launchLinearF8_4Long: kernels/h200/base/f8/linear_few.toml:38, order few.
+func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[236], g)
+	}
+}
+
+// launchLinearF8_8Long: kernels/h200/base/f8/linear_few.toml:50, order few.
+func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[237], g)
+	}
+}
+
+// launchLinearF8_16: kernels/h200/base/f8/linear_few.toml:62, order few.
 func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
-// launchLinearF8_16Streamed: kernels/h200/base/f8/linear_few.toml:26, order few.
+// launchLinearF8_16Streamed: kernels/h200/base/f8/linear_few.toml:74, order few.
 func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
-// launchLinearF8_32: kernels/h200/base/f8/linear_few.toml:38, order few.
+// launchLinearF8_32: kernels/h200/base/f8/linear_few.toml:86, order few.
 func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
-// launchLinearF8: kernels/h200/base/f8/linear_few.toml:50, order few.
+// launchLinearF8: kernels/h200/base/f8/linear_few.toml:98, order few.
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -3173,7 +3495,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -3188,7 +3510,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -3203,7 +3525,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -3218,7 +3540,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -3233,7 +3555,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -3248,7 +3570,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3257,11 +3579,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[248], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -3270,11 +3592,11 @@ func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[250], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -3283,11 +3605,11 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[252], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -3302,47 +3624,79 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
-// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:2, order few.
-func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:2, order few.
+func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
-// launchLinearF8block_16: kernels/h200/base/f8block/linear_few.toml:14, order few.
+// launchLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:14, order few.
+func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[256], g)
+	}
+}
+
+// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:26, order few.
+func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[257], g)
+	}
+}
+
+// launchLinearF8block_4Long: kernels/h200/base/f8block/linear_few.toml:38, order few.
+func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[258], g)
+	}
+}
+
+// launchLinearF8block_8Long: kernels/h200/base/f8block/linear_few.toml:50, order few.
+func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[259], g)
+	}
+}
+
+// launchLinearF8block_16: kernels/h200/base/f8block/linear_few.toml:62, order few.
 func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
-// launchLinearF8block_16Streamed: kernels/h200/base/f8block/linear_few.toml:26, order few.
+// launchLinearF8block_16Streamed: kernels/h200/base/f8block/linear_few.toml:74, order few.
 func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
-// launchLinearF8block_32: kernels/h200/base/f8block/linear_few.toml:38, order few.
+// launchLinearF8block_32: kernels/h200/base/f8block/linear_few.toml:86, order few.
 func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
-// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:50, order few.
+// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:98, order few.
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -3357,7 +3711,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -3372,7 +3726,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -3387,7 +3741,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -3402,7 +3756,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -3417,7 +3771,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
@@ -3432,7 +3786,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
@@ -3447,7 +3801,7 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -3462,7 +3816,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -3477,7 +3831,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -3492,55 +3846,79 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
-// launchLinearNvfp4_8Large: kernels/h200/base/nvfp4/linear_few.toml:2, order few.
-func (s *Set) launchLinearNvfp4_8Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:2, order few.
+func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
-// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:14, order few.
+// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:14, order few.
+func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[275], g)
+	}
+}
+
+// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:26, order few.
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
-// launchLinearNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:26, order few.
+// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:38, order few.
+func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[277], g)
+	}
+}
+
+// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
+func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[278], g)
+	}
+}
+
+// launchLinearNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
 func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
-// launchLinearNvfp4_16Streamed: kernels/h200/base/nvfp4/linear_few.toml:38, order few.
+// launchLinearNvfp4_16Streamed: kernels/h200/base/nvfp4/linear_few.toml:74, order few.
 func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
-// launchLinearNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
+// launchLinearNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:86, order few.
 func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
-// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
+// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:98, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -3548,7 +3926,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -3556,7 +3934,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -3564,39 +3942,79 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
-// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:61, order few.
-func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:121, order few.
+func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
-// launchLogitsBf16_16: kernels/h200/base/bf16/linear_few.toml:73, order few.
+// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:133, order few.
+func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[287], g)
+	}
+}
+
+// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:145, order few.
+func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[288], g)
+	}
+}
+
+// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:157, order few.
+func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[289], g)
+	}
+}
+
+// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:169, order few.
+func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[290], g)
+	}
+}
+
+// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:181, order few.
+func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[291], g)
+	}
+}
+
+// launchLogitsBf16_16: kernels/h200/base/bf16/linear_few.toml:193, order few.
 func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
-// launchLogitsBf16_32: kernels/h200/base/bf16/linear_few.toml:85, order few.
+// launchLogitsBf16_32: kernels/h200/base/bf16/linear_few.toml:205, order few.
 func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
-// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:97, order few.
+// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:217, order few.
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -3604,7 +4022,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -3612,39 +4030,71 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:61, order few.
-func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:109, order few.
+func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
-// launchLogitsQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:73, order few.
+// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:121, order few.
+func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[298], g)
+	}
+}
+
+// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:133, order few.
+func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[299], g)
+	}
+}
+
+// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:145, order few.
+func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[300], g)
+	}
+}
+
+// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:157, order few.
+func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[301], g)
+	}
+}
+
+// launchLogitsQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:169, order few.
 func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
-// launchLogitsQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:85, order few.
+// launchLogitsQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:181, order few.
 func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
-// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:97, order few.
+// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:193, order few.
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -3652,7 +4102,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -3660,47 +4110,71 @@ func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
-// launchLogitsQ4_0_8Large: kernels/h200/base/q4_0/linear_few.toml:73, order few.
-func (s *Set) launchLogitsQ4_0_8Large(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLogitsQ4_0_1: kernels/h200/base/q4_0/linear_few.toml:109, order few.
+func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
-// launchLogitsQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:85, order few.
+// launchLogitsQ4_0_4: kernels/h200/base/q4_0/linear_few.toml:121, order few.
+func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[308], g)
+	}
+}
+
+// launchLogitsQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:133, order few.
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
-// launchLogitsQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:97, order few.
+// launchLogitsQ4_0_4Long: kernels/h200/base/q4_0/linear_few.toml:145, order few.
+func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[310], g)
+	}
+}
+
+// launchLogitsQ4_0_8Long: kernels/h200/base/q4_0/linear_few.toml:157, order few.
+func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[311], g)
+	}
+}
+
+// launchLogitsQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:169, order few.
 func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
-// launchLogitsQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:109, order few.
+// launchLogitsQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:181, order few.
 func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
-// launchLogitsQ4_0: kernels/h200/base/q4_0/linear_few.toml:121, order few.
+// launchLogitsQ4_0: kernels/h200/base/q4_0/linear_few.toml:193, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -3708,7 +4182,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -3716,39 +4190,71 @@ func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
-// launchLogitsQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:61, order few.
-func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLogitsQ4_1_1: kernels/h200/base/q4_1/linear_few.toml:109, order few.
+func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
-// launchLogitsQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:73, order few.
+// launchLogitsQ4_1_4: kernels/h200/base/q4_1/linear_few.toml:121, order few.
+func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[318], g)
+	}
+}
+
+// launchLogitsQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:133, order few.
+func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[319], g)
+	}
+}
+
+// launchLogitsQ4_1_4Long: kernels/h200/base/q4_1/linear_few.toml:145, order few.
+func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[320], g)
+	}
+}
+
+// launchLogitsQ4_1_8Long: kernels/h200/base/q4_1/linear_few.toml:157, order few.
+func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[321], g)
+	}
+}
+
+// launchLogitsQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:169, order few.
 func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
-// launchLogitsQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:85, order few.
+// launchLogitsQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:181, order few.
 func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
-// launchLogitsQ4_1: kernels/h200/base/q4_1/linear_few.toml:97, order few.
+// launchLogitsQ4_1: kernels/h200/base/q4_1/linear_few.toml:193, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -3756,7 +4262,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -3764,39 +4270,71 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
-// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:61, order few.
-func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml:109, order few.
+func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
-// launchLogitsF8_16: kernels/h200/base/f8/linear_few.toml:73, order few.
+// launchLogitsF8_4: kernels/h200/base/f8/linear_few.toml:121, order few.
+func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[328], g)
+	}
+}
+
+// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:133, order few.
+func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[329], g)
+	}
+}
+
+// launchLogitsF8_4Long: kernels/h200/base/f8/linear_few.toml:145, order few.
+func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[330], g)
+	}
+}
+
+// launchLogitsF8_8Long: kernels/h200/base/f8/linear_few.toml:157, order few.
+func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[331], g)
+	}
+}
+
+// launchLogitsF8_16: kernels/h200/base/f8/linear_few.toml:169, order few.
 func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
-// launchLogitsF8_32: kernels/h200/base/f8/linear_few.toml:85, order few.
+// launchLogitsF8_32: kernels/h200/base/f8/linear_few.toml:181, order few.
 func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
-// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:97, order few.
+// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:193, order few.
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -3804,39 +4342,71 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
-// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:61, order few.
-func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml:109, order few.
+func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
-// launchLogitsF8block_16: kernels/h200/base/f8block/linear_few.toml:73, order few.
+// launchLogitsF8block_4: kernels/h200/base/f8block/linear_few.toml:121, order few.
+func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[337], g)
+	}
+}
+
+// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:133, order few.
+func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[338], g)
+	}
+}
+
+// launchLogitsF8block_4Long: kernels/h200/base/f8block/linear_few.toml:145, order few.
+func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[339], g)
+	}
+}
+
+// launchLogitsF8block_8Long: kernels/h200/base/f8block/linear_few.toml:157, order few.
+func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[340], g)
+	}
+}
+
+// launchLogitsF8block_16: kernels/h200/base/f8block/linear_few.toml:169, order few.
 func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
-// launchLogitsF8block_32: kernels/h200/base/f8block/linear_few.toml:85, order few.
+// launchLogitsF8block_32: kernels/h200/base/f8block/linear_few.toml:181, order few.
 func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
-// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:97, order few.
+// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:193, order few.
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -3844,7 +4414,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -3852,47 +4422,71 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
-// launchLogitsNvfp4_8Large: kernels/h200/base/nvfp4/linear_few.toml:73, order few.
-func (s *Set) launchLogitsNvfp4_8Large(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:109, order few.
+func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
-// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:85, order few.
+// launchLogitsNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
+func (s *Set) launchLogitsNvfp4_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[347], g)
+	}
+}
+
+// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:133, order few.
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
-// launchLogitsNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:97, order few.
+// launchLogitsNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:145, order few.
+func (s *Set) launchLogitsNvfp4_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[349], g)
+	}
+}
+
+// launchLogitsNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:157, order few.
+func (s *Set) launchLogitsNvfp4_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[350], g)
+	}
+}
+
+// launchLogitsNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:169, order few.
 func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
-// launchLogitsNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:109, order few.
+// launchLogitsNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:181, order few.
 func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[352], g)
 	}
 }
 
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:193, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -3900,7 +4494,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[354], g)
 	}
 }
 
@@ -3908,7 +4502,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[355], g)
 	}
 }
 
@@ -3916,7 +4510,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[356], g)
 	}
 }
 
@@ -3924,7 +4518,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -3932,7 +4526,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -3940,7 +4534,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -3948,7 +4542,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -3956,7 +4550,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionMany_64Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -3965,15 +4559,15 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[362], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[363], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -3981,7 +4575,7 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -3990,15 +4584,15 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[366], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[367], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -4006,7 +4600,7 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -4015,15 +4609,15 @@ func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[370], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[371], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -4032,11 +4626,11 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[373], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -4044,7 +4638,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -4053,15 +4647,15 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[376], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 1), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[377], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -4070,11 +4664,11 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[379], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -4082,7 +4676,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -4091,15 +4685,15 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(3*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[382], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 2), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[383], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -4108,11 +4702,11 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[385], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -4121,11 +4715,11 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[387], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[388], g)
 	}
 }
 
@@ -4133,7 +4727,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 
@@ -4142,15 +4736,15 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[390], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 4), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[391], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[392], g)
 	}
 }
 
@@ -4159,11 +4753,11 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[393], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[394], g)
 	}
 }
 
@@ -4172,11 +4766,11 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[395], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[396], g)
 	}
 }
 
@@ -4184,7 +4778,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[397], g)
 	}
 }
 
@@ -4193,15 +4787,15 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(2*132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[398], g)
 	}
 	if g := (op.Grid{X: uint32(int64(a.Heads) * 8), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[399], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
@@ -4209,7 +4803,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -4217,7 +4811,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 
@@ -4225,7 +4819,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -4233,7 +4827,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -4241,7 +4835,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
@@ -4249,7 +4843,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
@@ -4257,7 +4851,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
@@ -4265,7 +4859,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -4273,7 +4867,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
@@ -4281,7 +4875,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[410], g)
 	}
 }
 
@@ -4289,7 +4883,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[411], g)
 	}
 }
 
@@ -4297,7 +4891,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[412], g)
 	}
 }
 
@@ -4305,26 +4899,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[413], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:377.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[360], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[414], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:386.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[361], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[415], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:395.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[362], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[416], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:404.
@@ -4332,11 +4926,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[417], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[418], g)
 	}
 }
 
@@ -4345,18 +4939,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[419], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[420], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:434.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[367], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[421], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:443.
@@ -4364,11 +4958,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[422], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[423], g)
 	}
 }
 
@@ -4377,15 +4971,15 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 4095) / 4096) * (16384 + 8 + 8192))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[424], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[425], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -4393,7 +4987,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[427], g)
 	}
 }
 
@@ -4401,7 +4995,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[428], g)
 	}
 }
 
@@ -4409,7 +5003,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[429], g)
 	}
 }
 
@@ -4417,7 +5011,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[430], g)
 	}
 }
 
@@ -4425,7 +5019,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[431], g)
 	}
 }
 
@@ -4433,7 +5027,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[432], g)
 	}
 }
 
@@ -4441,7 +5035,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[433], g)
 	}
 }
 
@@ -4449,7 +5043,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[434], g)
 	}
 }
 

@@ -41,7 +41,6 @@ const (
 	functionMaxThreads      = 0
 	functionRegisters       = 4
 	functionDynamicShared   = 8
-	functionSharedCarveout  = 9
 	functionNonPortableSize = 14
 )
 
@@ -139,11 +138,6 @@ func (d *Device) prepare(f *function, unit uintptr, e image.Entry) error {
 	if r := d.call(cuFuncSetAttribute, f.handle, functionDynamicShared, uintptr(e.SharedBytes)); r != 0 {
 		return d.driver.failure(r, "give kernel %s %d bytes of dynamic shared memory, where a block has %d in all",
 			e.Name, e.SharedBytes, d.properties.SharedPerBlock)
-	}
-	// An SM must be empty before its memory can be divided between cache and shared memory in another way. So all kernels ask for
-	// the most shared memory, or blocks of the next kernel would wait for the last one's or crowd elsewhere.
-	if r := d.call(cuFuncSetAttribute, f.handle, functionSharedCarveout, 100); r != 0 {
-		return d.driver.failure(r, "divide the memory of SMs for kernel %s", e.Name)
 	}
 	if e.Cluster[0]*e.Cluster[1]*e.Cluster[2] > portableClusterBlocks {
 		if r := d.call(cuFuncSetAttribute, f.handle, functionNonPortableSize, 1); r != 0 {

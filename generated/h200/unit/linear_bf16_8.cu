@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/linear_ring.cuh"
+#include "lib/cuda/weight/linear_eight.cuh"
 
 struct arguments {
     atlas_Linear op;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_bf16_8(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_BF16, 1, 1, 1, 1, 5, true>(a.op);
+    linear_eight<ATLAS_SCHEME_BF16, 8, 1, 1, 1, 2, true>(a.op);
 }

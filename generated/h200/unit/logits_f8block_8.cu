@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/linear_ring.cuh"
+#include "lib/cuda/weight/linear_eight.cuh"
 
 struct arguments {
     atlas_Logits op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_logits_f8block_8(const __grid_constant__ arguments a) {
-    logits_few<ATLAS_SCHEME_F8BLOCK, 1, 1, 1, 2, 4, true>(a.op);
+extern "C" __global__ void __launch_bounds__(576) atlas_logits_f8block_8(const __grid_constant__ arguments a) {
+    logits_eight<ATLAS_SCHEME_F8BLOCK, 8, 2, 1, 2, 2, true>(a.op);
 }

@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/linear_ring.cuh"
+#include "lib/cuda/weight/linear_eight.cuh"
 
 struct arguments {
-    atlas_Linear op;
+    atlas_Logits op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_linear_nvfp4_8_large(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_NVFP4, 1, 1, 2, 4, 2, true>(a.op);
+extern "C" __global__ void __launch_bounds__(544) atlas_logits_nvfp4_8_long(const __grid_constant__ arguments a) {
+    logits_eight<ATLAS_SCHEME_NVFP4, 8, 2, 1, 2, 3, false>(a.op);
 }
