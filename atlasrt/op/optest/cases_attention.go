@@ -96,6 +96,11 @@ func attentionCases(o Options) []*Case {
 		list = append(list, attention(fmt.Sprintf("all empty %s", kv), h.attention(kv, 16, 0), []sequence{{0, 0}, {0, 5}}, 2))
 		if !o.Short {
 			list = append(list, attention(fmt.Sprintf("long %s", kv), h.attention(kv, 16, 0), []sequence{{1, 4097}, {300, 300}, {5, 2000}}, 0))
+			few := []sequence{{1, 4097}, {1, 1}, {1, 1100}}
+			list = append(list, attention(fmt.Sprintf("long decodes %s", kv), heads{8, 2, 128}.attention(kv, 16, 0), few, 0))
+			list = append(list, attention(fmt.Sprintf("long decodes, window %s", kv), heads{4, 2, 64}.attention(kv, 16, 2500), few, 0))
+			more := []sequence{{1, 1025}, {1, 700}, {1, 40}, {2, 1300}}
+			list = append(list, attention(fmt.Sprintf("long decodes of many heads %s", kv), heads{8, 8, 128}.attention(kv, 16, 0), more, 0))
 		}
 	}
 	return list

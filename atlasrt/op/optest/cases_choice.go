@@ -70,6 +70,10 @@ func sampleCases(o Options) []*Case {
 	if !o.Short {
 		vocabularies = append(vocabularies, 151936)
 	}
+	mixed := func(vocab int) *Case {
+		name := fmt.Sprintf("mixed, edits, vocabulary %d", vocab)
+		return sample(name, 11, vocab, func(r int) filters { return settings[r].f }).edit(11, vocab).mask(vocab, 11)
+	}
 	for i, vocab := range vocabularies {
 		for k, s := range settings {
 			rows := []int{1, 4, 17}[(i+k)%3]
@@ -83,7 +87,10 @@ func sampleCases(o Options) []*Case {
 			}
 			list = append(list, c)
 		}
-		list = append(list, sample(fmt.Sprintf("mixed, edits, vocabulary %d", vocab), 11, vocab, func(r int) filters { return settings[r].f }).edit(11, vocab).mask(vocab, 11))
+		list = append(list, mixed(vocab))
+	}
+	if !o.Short {
+		list = append(list, mixed(201088))
 	}
 	return append(list, sampleTraps()...)
 }

@@ -13,17 +13,8 @@ inline constexpr int kWgmma = 0;
 
 struct arguments {
     atlas_Sample op;
-    uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_sample_0(const __grid_constant__ arguments a) {
-    sample_scan<256>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(256) atlas_sample_1(const __grid_constant__ arguments a) {
-    sample_bins<256>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1) atlas_sample_2(const __grid_constant__ arguments a) {
-    sample_draw<1024>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(512, 2) atlas_sample(const __grid_constant__ arguments a) {
+    sample<512, 8, 1>(a.op);
 }

@@ -1,0 +1,151 @@
+// PagedAttention for few sequences of few rows, in the order of attention_order.cuh, in one launch.
+//
+// attention_cluster<kDim, kColumns, kBlocks, kSlots>: a cluster of kBlocks blocks has a key head of a sequence. In a round each block
+// multiplies a tile, by the four warps of attention_ring.cuh, and sends each block of the cluster the columns of values that this one
+// folds, tile after tile, by two warps more. Two warps bring tiles.
+// Grid: kBlocks·KVHeads, Seqs; block: kFewThreads; dynamic shared memory: 2·kSlots·kKeys·kDim bytes.
+#pragma once
+#include "lib/cuda/op/attention_ring.cuh"
+#include "lib/cuda/ptx/peer.cuh"
+
+namespace atlas::attention {
+
+// A block's tiles of its sequence.
+template <int kBlocks>
+struct turns {
+    share of;
+    int seq, key_head, rank, tile;
+    __device__ int head(const atlas_PagedAttention &) const { return key_head; }
+    __device__ void next(const atlas_PagedAttention &) {
+        if ((tile += kBlocks) >= of.tiles) tile = rank;
+    }
+};
+
+// What the blocks of a cluster send to one of them: a round's sums of its columns, and of weights, and the greatest ones. Rounds
+// take turns at three places. Barriers for each: posted (by all blocks), sent (by this block's warps), folded (by its folding warps).
+template <int kDim, int kColumns, int kBlocks>
+struct mailbox {
+    static constexpr int kWidth = kDim / kBlocks;
+    float values[3][kBlocks][kWidth][kColumns];
+    float2 sums[3][kBlocks][kColumns];
+    uint64_t posted[3], sent[3], folded[3];
+};
+
+constexpr int kBringWarps = 2, kFoldWarps = 2;
+
+// A cluster's key head of a sequence, for a block of it.
+template <int kDim, int kColumns, int kBlocks>
+struct post {
+    static constexpr int kWidth = kDim / kBlocks, kThreads = kFoldWarps * 32, kEach = (kColumns * kWidth + kThreads - 1) / kThreads;
+    const atlas_PagedAttention &a;
+    mailbox<kDim, kColumns, kBlocks> &mail;
+    share of;
+    int seq, head, rank;
+
+    __device__ uint32_t at(const void *x) const { return __cvta_generic_to_shared(x); }
+    __device__ uint32_t at(const void *x, int block) const { return address_in(at(x), block); }
+
+    // Waits until a round's place is free in all blocks: they post a round after they have folded the one before, so that all have
+    // folded what was there when this block has folded the round before the last.
+    __device__ void take_place(int n) const {
+        if (n > 1) wait_barrier(at(&mail.folded[(n - 2) % 3]), (n - 2) / 3 % 2);
+    }
+    // A warp that multiplies sends its part of a round.
+    __device__ void send(int n, int count, const few_part<kDim, kColumns> &part) const {
+        const int l = lane(), place = n % 3;
+        part.each_pair(count, [&](int q, int d, float2 x) { store_peer(at(&mail.values[place][rank][d % kWidth][q], d / kWidth), x); });
+        if (warp() == 0)
+#pragma unroll
+            for (int b = l / 4; b < kBlocks; b += 8)  // lanes of eight hold the same
+#pragma unroll
+                for (int i = 0; i < kColumns / 4; i++)
+                    store_peer(at(&mail.sums[place][rank][i / 2 * 8 + l % 4 * 2 + i % 2], b), float2{part.state[i / 2][i % 2].max, part.state[i / 2][i % 2].sum});
+    }
+    __device__ void sent(int n) const {
+        __syncwarp();
+        if (lane() == 0) arrive(at(&mail.sent[n % 3]));
+    }
+
+    // The folding warps post what was sent, and fold what is posted to this block, tile after tile.
+    __device__ void fold_all() const {
+        const int thread = threadIdx.x % kThreads, l = lane();
+        int n = 0;
+        for (int pass = 0; pass < of.passes; pass++) {
+            const tile t = of.group<kColumns>(a, seq, head, pass);
+            float values[kEach] = {};
+            running state[kEach];
+            for (int base = 0; base < of.tiles; base += kBlocks, n++) {
+                const int place = n % 3, count = of.tiles - base;
+                wait_barrier(at(&mail.sent[place]), n / 3 % 2);
+                sync_named<kThreads>(3);
+                if (thread < kBlocks) arrive_peer(at(&mail.posted[place], thread));
+                wait_peers(at(&mail.posted[place]), n / 3 % 2);
+#pragma unroll
+                for (int i = 0; i < kEach; i++) {
+                    const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
+                    if (d >= kWidth) break;
+#pragma unroll
+                    for (int b = 0; b < kBlocks; b++) {
+                        const float2 part = b < count ? mail.sums[place][b][q] : float2{-INFINITY, 0};
+                        const float x = join(state[i], part.x, part.y).fold(values[i], mail.values[place][b][d][q]);
+                        values[i] = b < count ? x : values[i];
+                    }
+                }
+                __syncwarp();
+                if (l == 0) arrive(at(&mail.folded[place]));
+            }
+#pragma unroll
+            for (int i = 0; i < kEach; i++) {
+                const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
+                if (d < kWidth && q < t.count) a.Out[(size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth + d] = __float2bfloat16_rn(values[i] * inverse(state[i].sum));
+            }
+        }
+    }
+};
+
+}  // namespace atlas::attention
+
+template <int kDim, int kColumns, int kBlocks, int kSlots = atlas::attention::kRingSlots<kDim>>
+__device__ void attention_cluster(const atlas_PagedAttention &a) {
+    using namespace atlas::attention;
+    static_assert(kFewWarps + kBringWarps + kFoldWarps == kFewThreads / 32, "each warp has its work");
+    extern __shared__ __align__(128) atlas_act memory[];
+    __shared__ few_shared<kDim, kColumns> s;
+    __shared__ mailbox<kDim, kColumns, kBlocks> mail;
+    __shared__ uint64_t barriers[kSlots * 2];
+    ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
+    const int seq = blockIdx.y, head = blockIdx.x / kBlocks, rank = blockIdx.x % kBlocks, w = atlas::warp();
+    atlas::release_next();
+    if (threadIdx.x == 0) {
+        init_ring<kBringWarps>(r);
+        for (int i = 0; i < 3; i++) {
+            atlas::init_barrier(__cvta_generic_to_shared(&mail.posted[i]), kBlocks);
+            atlas::init_barrier(__cvta_generic_to_shared(&mail.sent[i]), kFewWarps);
+            atlas::init_barrier(__cvta_generic_to_shared(&mail.folded[i]), kFoldWarps);
+        }
+        atlas::fence_barriers();
+    }
+    const share of = share_of<kDim, kColumns, kAnyRows>(a, seq);
+    atlas::sync_cluster();
+    if (w >= kFewWarps && w < kFewWarps + kBringWarps) {
+        if (rank < of.tiles) bring<kBringWarps>(a, r, turns<kBlocks>{of, seq, head, rank, rank}, of.passes * ((of.tiles - rank - 1) / kBlocks + 1));
+        return;
+    }
+    const post<kDim, kColumns, kBlocks> p = {a, mail, of, seq, head, rank};
+    atlas::wait_for_previous();
+    if (w >= kFewWarps) return p.fold_all();
+    const float factor = a.Scale * atlas::kLog2E;
+    int n = 0;  // rounds
+    for (int pass = 0; pass < of.passes; pass++) {
+        const tile t = of.group<kColumns>(a, seq, head, pass);
+        const few_queries<kDim, kColumns> query(a, t);
+        for (int base = 0; base < of.tiles; base += kBlocks, n++) {
+            const bool mine = base + rank < of.tiles;
+            few_part<kDim, kColumns> part;
+            if (mine) part = attend(query, s, r, (of.first + base + rank) * kKeysOf<kDim>, factor);
+            p.take_place(n);
+            if (mine) p.send(n, t.count, part);
+            p.sent(n);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+// What attention for few rows is made of, in the order of attention_order.cuh: the tiles of a sequence, warps that bring tiles of keys and
+// values into a ring of shared memory, and four warps that multiply them by 8 or 16 query vectors of a key head.
+//
+// Starts, Lengths and Tables, and keys and values of earlier steps, are read before the kernels before this one are done: they come
+// from the host, and a step begins when its inputs are copied, which waits for all of the step before.
+#pragma once
+#include "lib/cuda/op/attention_order.cuh"
+#include "lib/cuda/ptx/barrier.cuh"
+
+constexpr int kAnyRows = 1 << 30, kFewThreads = 256;
+
+namespace atlas::attention {
+
+constexpr int kFewWarps = 4;  // that multiply
+
+// A sequence's work: tiles for each of passes · KVHeads groups of query vectors.
+struct share {
+    int row, rows, end, old, last, first, tiles, passes;  // old: positions before it are of earlier steps
+    __device__ int work(const atlas_PagedAttention &a) const { return rows > 0 ? a.KVHeads * passes * tiles : 0; }
+    template <int kColumns>
+    __device__ tile group(const atlas_PagedAttention &a, int seq, int head, int pass) const {
+        const int size = a.Heads / a.KVHeads, begin = pass * kColumns;
+        return {seq, head, row, end, begin, min(kColumns, rows * size - begin), size};
+    }
+};
+template <int kDim, int kColumns, int kMost>
+__device__ share share_of(const atlas_PagedAttention &a, int seq) {
+    if (seq >= a.Seqs) return {};
+    const int row = a.Starts[seq], end = a.Starts[seq + 1], old = a.Lengths[seq] - (end - row), rows = min(end, a.Rows) - row;
+    if (rows <= 0 || rows > kMost) return {};
+    const int most = a.MaxBlocks * a.BlockSize - 1, last = min(old + rows - 1, most), first = first_seen(a, min(old, most)) / kKeysOf<kDim>;
+    return {row, rows, end, old, last, first, max(last / kKeysOf<kDim> - first + 1, 1), (rows * (a.Heads / a.KVHeads) + kColumns - 1) / kColumns};
+}
+
+// Slots of shared memory that hold tiles of keys and values, and whose turn they are. Barriers: full, free of each slot.
+template <int kDim, int kSlots>
+struct ring {
+    static constexpr int kBytes = 2 * kKeysOf<kDim> * kDim;
+    uint32_t memory, barriers;
+    int slot = 0, parity = 0;
+    __device__ uint32_t at() const { return memory + slot * kBytes; }
+    __device__ uint32_t full() const { return barriers + slot * 16; }
+    __device__ uint32_t free() const { return barriers + slot * 16 + 8; }
+    __device__ void next() {
+        if (++slot == kSlots) slot = 0, parity ^= 1;
+    }
+};
+
+// Enough bytes on their way, and half of a multiprocessor's shared memory left for what comes next.
+template <int kDim>
+constexpr int kRingSlots = kSharedPerSM * 3 / 7 < 2 * ring<kDim, 1>::kBytes ? 2 : kSharedPerSM * 3 / 7 / ring<kDim, 1>::kBytes;
+
+// One thread calls it, and fences. kWarps warps bring tiles.
+template <int kWarps, int kDim, int kSlots>
+__device__ void init_ring(const ring<kDim, kSlots> &r) {
+    for (int i = 0; i < kSlots; i++) {
+        init_barrier(r.barriers + i * 16, kWarps * 32);
+        init_barrier(r.barriers + i * 16 + 8, kFewWarps);
+    }
+}
+
+// Brings count tiles from a place on, keys and then values, by the kWarps warps after those that multiply. Sixteen rows come
+// together, where they stand together in the cache.
+template <int kWarps, int kDim, int kSlots, typename Walk>
+__device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk w, int count) {
+    constexpr int kKeys = kKeysOf<kDim>, kChunks = kDim / 8, kRows = 32 / kChunks, kGroups = kKeys / 16;
+    const int l = lane(), first = warp() - kFewWarps, c = l % kChunks, mine = l / kChunks;
+    const bool together = a.BlockSize % 16 == 0;
+    bool waited = false;
+    // Where group l of sixteen keys of a tile lies.
+    const auto place = [&](const Walk &w) { return l < kGroups ? cache_row(a, w.seq, w.head(a), (w.of.first + w.tile) * kKeys + l * 16, w.of.last) : -1; };
+    int next = place(w);
+    for (; count; count--) {
+        const Walk now = w;
+        const int rows = next, base = (now.of.first + now.tile) * kKeys, last = now.of.last;
+        w.next(a);
+        if (count > 1) next = place(w);
+        const ring<kDim, kSlots> keys = r;
+        r.next();
+        const ring<kDim, kSlots> values = r;
+        r.next();
+        // Rows of this step come last. Code is short, for it is read from memory as well.
+        int from = 0, to = waited ? kKeys : min(max(now.of.old - base, 0) / 16 * 16, kKeys);
+        for (bool again = true; again;) {
+#pragma unroll 1
+            for (int i = 0; i < 2; i++) {
+                const uint32_t into = i ? values.at() : keys.at();
+                if (from == 0) wait_barrier(i ? values.free() : keys.free(), (i ? values.parity : keys.parity) ^ 1);
+                const atlas_act *cache = static_cast<const atlas_act *>(i ? a.V : a.K);
+                if (together) {
+#pragma unroll
+                    for (int n = 0; n < kGroups / kWarps; n++) {
+                        const int g = n * kWarps + first, at = __shfl_sync(kAllLanes, rows, g), left = at < 0 ? 0 : last - base - g * 16 - mine + 1;
+                        if (g * 16 < from || g * 16 >= to) continue;
+                        const atlas_act *p = cache + size_t(max(at, 0) + mine) * kDim + c * 8;
+#pragma unroll
+                        for (int j = 0; j < 16; j += kRows) copy_async(into + g * 32 * kDim + 2 * chunk_at<kDim>(j + mine, c), p + j * kDim, j < left);
+                    }
+                } else {
+                    const int head = now.head(a);
+#pragma unroll 1
+                    for (int j = first * kRows + mine; j < kKeys; j += kWarps * kRows) {
+                        if (j < from || j >= to) continue;
+                        const int at = cache_row(a, now.seq, head, base + j, last);
+                        copy_async(into + 2 * chunk_at<kDim>(j, c), cache + size_t(max(at, 0)) * kDim + c * 8, at >= 0);
+                    }
+                }
+                if (to == kKeys) arrive_after_copies(i ? values.full() : keys.full());
+            }
+            again = to < kKeys;
+            if (again) {
+                wait_for_previous();
+                waited = true;
+                from = to, to = kKeys;
+            }
+        }
+    }
+    wait_copies<0>();
+}
+
+template <int kDim, int kColumns>
+struct few_shared {
+    static constexpr int kKeys = kKeysOf<kDim>;
+    alignas(16) atlas_act p[kColumns][kKeys + 8];
+    float max[4][kColumns], sum[4][8][kColumns];
+};
+
+// What a thread of the four warps holds of kColumns query vectors of a tile or of several: sums, and their columns' weights.
+template <int kDim, int kColumns>
+struct few_part {
+    static constexpr int kSets = kColumns / 8, kValueTiles = kDim >= 64 ? kDim / 64 : 1;
+    float values[kSets][kValueTiles][4] = {};
+    running state[kSets][2];
+    // f(set, number in the set, column, row of values, value) for each value of columns before count.
+    template <typename F>
+    __device__ void each(int count, F f) const {
+        const int g = lane() / 4, q0 = lane() % 4 * 2, w = warp();
+        if (w * 16 * kValueTiles >= kDim) return;
+#pragma unroll
+        for (int n = 0; n < kSets; n++)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                if (const int q = n * 8 + q0 + i; q < count)
+#pragma unroll
+                    for (int m = 0; m < kValueTiles; m++)
+#pragma unroll
+                        for (int r = 0; r < 2; r++) f(n, i, q, (w * kValueTiles + m) * 16 + r * 8 + g, values[n][m][r * 2 + i]);
+    }
+    // f(column, row of values, values of two columns) where the first is before count.
+    template <typename F>
+    __device__ void each_pair(int count, F f) const {
+        const int g = lane() / 4, q0 = lane() % 4 * 2, w = warp();
+        if (w * 16 * kValueTiles >= kDim) return;
+#pragma unroll
+        for (int n = 0; n < kSets; n++)
+            if (const int q = n * 8 + q0; q < count)
+#pragma unroll
+                for (int m = 0; m < kValueTiles; m++)
+#pragma unroll
+                    for (int r = 0; r < 2; r++) f(q, (w * kValueTiles + m) * 16 + r * 8 + g, float2{values[n][m][r * 2], values[n][m][r * 2 + 1]});
+    }
+};
+
+// The query vectors of a group, as the second factors of products, and the positions that they see.
+template <int kDim, int kColumns>
+struct few_queries {
+    static constexpr int kSets = kColumns / 8;
+    uint32_t x[kSets][kDim / 16][2];
+    int lows[kSets][2], highs[kSets][2];
+    __device__ few_queries(const atlas_PagedAttention &a, const tile &t) {
+        const int l = lane(), g = l / 4, q0 = l % 4 * 2;
+#pragma unroll
+        for (int n = 0; n < kSets; n++) {
+            const int q = n * 8 + g;
+            const uint32_t *p = reinterpret_cast<const uint32_t *>(t.query(a, min(q, t.count - 1)));
+#pragma unroll
+            for (int k = 0; k < kDim / 16; k++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) x[n][k][i] = q < t.count ? p[k * 8 + i * 4 + l % 4] : 0;
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                highs[n][i] = n * 8 + q0 + i < t.count ? t.last(a, n * 8 + q0 + i) : -1;
+                lows[n][i] = first_seen(a, highs[n][i]);
+            }
+        }
+    }
+};
+
+// One tile of keys and values, the next two of the ring. The threads of the four warps call it.
+template <int kDim, int kColumns, int kSlots>
+__device__ few_part<kDim, kColumns> attend(const few_queries<kDim, kColumns> &query, few_shared<kDim, kColumns> &s, ring<kDim, kSlots> &r, int base, float factor) {
+    constexpr int kKeys = kKeysOf<kDim>, kSets = kColumns / 8, kRowTiles = kKeys / 64, kValueTiles = few_part<kDim, kColumns>::kValueTiles;
+    const int l = lane(), g = l / 4, q0 = l % 4 * 2, w = warp();
+    const auto done = [&] {
+        __syncwarp();
+        if (l == 0) arrive(r.free());
+        r.next();
+    };
+    few_part<kDim, kColumns> part;
+    float c[kSets][kRowTiles][4] = {};
+    wait_barrier(r.full(), r.parity);
+#pragma unroll
+    for (int k = 0; k < kDim / 16; k++)
+#pragma unroll
+        for (int m = 0; m < kRowTiles; m++) {
+            uint32_t x[4];
+            load_matrices(x, r.at() + 2 * chunk_at<kDim>(w * 16 * kRowTiles + m * 16 + l % 16, k * 2 + l / 16));
+#pragma unroll
+            for (int n = 0; n < kSets; n++) mma(c[n][m], x[0], x[1], x[2], x[3], query.x[n][k][0], query.x[n][k][1]);
+        }
+    done();
+#pragma unroll
+    for (int n = 0; n < kSets; n++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float max = -INFINITY;
+#pragma unroll
+            for (int m = 0; m < kRowTiles; m++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const int p = base + (w * kRowTiles + m) * 16 + r * 8 + g;
+                    float &x = c[n][m][r * 2 + i];
+                    if (p < query.lows[n][i] || p > query.highs[n][i]) x = -INFINITY;
+                    max = fmaxf(max, x);
+                }
+#pragma unroll
+            for (int d = 4; d < 32; d *= 2) max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, d));
+            if (g == 0) s.max[w][n * 8 + q0 + i] = max;
+        }
+    sync_named<kFewWarps * 32>(1);
+#pragma unroll
+    for (int n = 0; n < kSets; n++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int q = n * 8 + q0 + i;
+            const float max = __fmul_rn(fmaxf(fmaxf(s.max[0][q], s.max[1][q]), fmaxf(s.max[2][q], s.max[3][q])), factor);
+            float sum = 0;
+#pragma unroll
+            for (int m = 0; m < kRowTiles; m++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const float p = weight(c[n][m][r * 2 + i], factor, max);
+                    sum += p;
+                    s.p[q][(w * kRowTiles + m) * 16 + r * 8 + g] = __float2bfloat16_rn(p);
+                }
+            s.sum[w][g][q] = sum;
+            part.state[n][i].max = max;
+        }
+    sync_named<kFewWarps * 32>(2);
+    wait_barrier(r.full(), r.parity);
+    if (w * 16 * kValueTiles < kDim) {
+#pragma unroll
+        for (int k = 0; k < kKeys / 16; k++)
+#pragma unroll
+            for (int m = 0; m < kValueTiles; m++) {
+                uint32_t x[4];
+                load_matrices_transposed(x, r.at() + 2 * chunk_at<kDim>(k * 16 + l / 16 * 8 + l % 8, (w * kValueTiles + m) * 2 + l / 8 % 2));
+#pragma unroll
+                for (int n = 0; n < kSets; n++) {
+                    const uint32_t *p = reinterpret_cast<const uint32_t *>(&s.p[n * 8 + g][k * 16]) + l % 4;
+                    mma(part.values[n][m], x[0], x[1], x[2], x[3], p[0], p[4]);
+                }
+            }
+    }
+    done();
+#pragma unroll
+    for (int n = 0; n < kSets; n++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int q = n * 8 + q0 + i;
+            float x = (s.sum[0][g][q] + s.sum[1][g][q]) + (s.sum[2][g][q] + s.sum[3][g][q]);
+#pragma unroll
+            for (int d = 4; d < 32; d *= 2) x += __shfl_xor_sync(kAllLanes, x, d);
+            part.state[n][i].sum = x;
+        }
+    return part;
+}
+
+// Folds a tile into those before it.
+template <int kDim, int kColumns>
+__device__ void fold(few_part<kDim, kColumns> &all, const few_part<kDim, kColumns> &part) {
+#pragma unroll
+    for (int n = 0; n < kColumns / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const joint j = join(all.state[n][i], part.state[n][i].max, part.state[n][i].sum);
+#pragma unroll
+            for (int m = 0; m < part.kValueTiles; m++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) all.values[n][m][r * 2 + i] = j.fold(all.values[n][m][r * 2 + i], part.values[n][m][r * 2 + i]);
+        }
+}
+
+}  // namespace atlas::attention
