@@ -213,7 +213,7 @@ func rooflines(f *bench.File) []*plot.Roofline {
 // schemeOf is the word of a case's name that names a weight scheme; empty where none does.
 func schemeOf(name string) string {
 	for word := range strings.FieldsSeq(name) {
-		if slices.Contains([]string{"bf16", "q8_0", "q4_0", "q4_1", "f8", "f8block", "nvfp4"}, word) {
+		if slices.Contains([]string{"bf16", "q8_0", "q4_0", "q4_1", "f8", "f8block", "nvfp4", "q5_0", "q4_k", "q6_k"}, word) {
 			return word
 		}
 	}

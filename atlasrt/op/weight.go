@@ -8,7 +8,8 @@ import (
 // Scheme is how the numbers of a weight matrix are stored in a checkpoint.
 type Scheme int32
 
-// Schemes. Their numbers are part of the contract. Those named Q are GGUF's block formats: 32 weights along a row.
+// Schemes. Their numbers are part of the contract. Those named Q are GGUF's block formats: 32 weights along a
+// row, or 256 for those that end in K.
 //
 // Where scales lie apart from the codes in a checkpoint, a matrix's raw bytes are all of its codes and then all of its
 // block scales, each row-major. Factors of a whole row or matrix are not among them: they become Weight.Scale.
@@ -28,6 +29,16 @@ const (
 	SchemeF8Block
 	// SchemeNVFP4 is 16 e2m1 weights in 8 bytes, the even one in the low nibble, and an e4m3 scale for each 16: w = d·q.
 	SchemeNVFP4
+	// SchemeQ5_0 is an f16 scale, 32 fifth bits and 16 bytes of the lower four, low nibbles first: w = d·(q-16).
+	SchemeQ5_0
+	// SchemeQ4_K is an f16 scale, an f16 scale of minimums, a scale s and a minimum m of six bits for each 32 weights in
+	// twelve bytes, and 128 bytes, of which 32 hold 64 weights, low nibbles first: w = d·s·q - dmin·m. Scales and minimums
+	// of the first four lie in a byte each; the upper two bits of those bytes belong to the last four, whose lower ones
+	// are nibbles of the last four bytes.
+	SchemeQ4_K
+	// SchemeQ6_K is, for each half of the 256 weights, 64 bytes of low nibbles, then for each half 32 bytes of upper two
+	// bits, a signed scale s for each 16 weights and an f16 scale: w = d·s·(q-32).
+	SchemeQ6_K
 )
 
 // Blocks of SchemeF8Block. Checkpoints have a scale per 128 rows; with 16, matrices whose rows are no multiple of 128 can
@@ -49,6 +60,9 @@ var schemes = [...]struct {
 	SchemeF8:      {"f8", 1, 1},
 	SchemeF8Block: {"f8block", 1, 1},
 	SchemeNVFP4:   {"nvfp4", 16, 9},
+	SchemeQ5_0:    {"q5_0", 32, 22},
+	SchemeQ4_K:    {"q4_k", 256, 144},
+	SchemeQ6_K:    {"q6_k", 256, 210},
 }
 
 // ParseScheme finds a scheme by the name that manifests use.

@@ -100,7 +100,7 @@ func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) o
 	}
 	w.Stride = c.sizes.PackedBytes(w.Scheme, w.Rows, cols)
 	if w.Stride == 0 {
-		c.fail(first, "is stored as %s, for which this hardware has no kernels", w.Scheme)
+		c.fail(first, "is stored as %s, for which this hardware has no kernels (it has some for %s: use such a checkpoint)", w.Scheme, c.served())
 	}
 	w.Stride = aligned(w.Stride)
 	c.Weights += w.Stride * int64(count)
@@ -173,6 +173,18 @@ func (c *Counter) Floats(values []float32) op.Ptr {
 func (c *Counter) Buffer(bytes int64) op.Ptr {
 	c.Buffers += aligned(bytes)
 	return 0
+}
+
+// served lists the schemes that the set has kernels for.
+func (c *Counter) served() string {
+	const whole = 256 // columns that fill the blocks of every scheme
+	var names []string
+	for s := op.SchemeBF16; s.String() != "unknown"; s++ {
+		if c.sizes.PackedBytes(s, whole, whole) > 0 {
+			names = append(names, s.String())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func (c *Counter) fail(name, format string, args ...any) {

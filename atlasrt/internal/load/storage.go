@@ -19,6 +19,12 @@ func SchemeOf(t tensor.Type) op.Scheme {
 		return op.SchemeQ4_0
 	case tensor.Q4_1:
 		return op.SchemeQ4_1
+	case tensor.Q5_0:
+		return op.SchemeQ5_0
+	case tensor.Q4_K:
+		return op.SchemeQ4_K
+	case tensor.Q6_K:
+		return op.SchemeQ6_K
 	}
 	return op.SchemeBF16
 }

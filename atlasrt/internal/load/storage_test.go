@@ -341,6 +341,39 @@ func TestStacksThatDoNotFit(t *testing.T) {
 	}
 }
 
+// lacking has no kernels for the blocks of 256.
+type lacking struct{ *oracle.Set }
+
+func (s lacking) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
+	if scheme.Block() == 256 {
+		return 0
+	}
+	return s.Set.PackedBytes(scheme, rows, cols)
+}
+
+// Blocks are kept as they are; hardware without kernels for them says so before anything is loaded.
+func TestBlocksOfOtherHardware(t *testing.T) {
+	cases := []struct {
+		kind   tensor.Type
+		scheme op.Scheme
+		want   string
+	}{
+		{tensor.Q5_0, op.SchemeQ5_0, ""},
+		{tensor.Q4_K, op.SchemeQ4_K, "q.weight is stored as q4_k, for which this hardware has no kernels (it has some for bf16, q8_0,"},
+		{tensor.Q6_K, op.SchemeQ6_K, "q.weight is stored as q6_k, for which this hardware has no kernels"},
+		{tensor.Q5_K, op.SchemeBF16, ""}, // there are no kernels for it anywhere
+	}
+	for _, c := range cases {
+		info := weights.Info{Name: "q.weight", Type: c.kind, Shape: []int64{32, 256}}
+		counter := load.NewCounter(lacking{oracle.New(op.F32)}, func(string) (load.Storage, bool) { return load.Plain(info), true })
+		w := counter.Matrix(256, model.Part{Name: "q.weight", Rows: 32})
+		err := counter.Err()
+		if w.Scheme != c.scheme || (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: kept as %s, error %v; want %s and %q", c.kind, w.Scheme, err, c.scheme, c.want)
+		}
+	}
+}
+
 // Whatever types and shapes the tensors of a quantised linear have, loading gives rows or an error.
 func FuzzStorage(f *testing.F) {
 	f.Add(uint16(32), uint16(32), []byte{9, 32, 32, 2, 0, 0})

@@ -44,6 +44,7 @@ func batches(o Options) []*Case {
 			if o.Short && i > 0 {
 				break
 			}
+			s.cols = whole(scheme, s.cols)
 			what := name(fmt.Sprintf("%s %s", scheme, s))
 			index := make([]int32, rows)
 			for r := range index {
@@ -55,12 +56,13 @@ func batches(o Options) []*Case {
 				of(what, op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: rows, OutPitch: int32(s.rows + 5*i)}).with("Bias", factored(scheme)))
 		}
 		ids, few := picks(rows, 8, 2, 0), picks(rows, 8, 2, 1)
-		what := name(fmt.Sprintf("%s 8×32×96 top 2", scheme))
+		cols := whole(scheme, 96)
+		what := name(fmt.Sprintf("%s 8×32×%d top 2", scheme, cols))
 		list = append(list,
-			of(what, op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(ids).with(factored(scheme)),
-			of(what, op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(ids).with(factored(scheme)),
-			of(what+", few experts", op.ExpertUp{W: experts(scheme, 8, 64, 96), Rows: rows, TopK: 2}).group(few).with(factored(scheme)),
-			of(what+", few experts", op.ExpertDown{W: experts(scheme, 8, 32, 96), Rows: rows, TopK: 2}).group(few).with(factored(scheme)))
+			of(what, op.ExpertUp{W: experts(scheme, 8, 64, cols), Rows: rows, TopK: 2}).group(ids).with(factored(scheme)),
+			of(what, op.ExpertDown{W: experts(scheme, 8, 32, cols), Rows: rows, TopK: 2}).group(ids).with(factored(scheme)),
+			of(what+", few experts", op.ExpertUp{W: experts(scheme, 8, 64, cols), Rows: rows, TopK: 2}).group(few).with(factored(scheme)),
+			of(what+", few experts", op.ExpertDown{W: experts(scheme, 8, 32, cols), Rows: rows, TopK: 2}).group(few).with(factored(scheme)))
 	}
 	return list
 }

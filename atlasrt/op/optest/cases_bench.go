@@ -66,10 +66,13 @@ func (n network) products(scheme op.Scheme, rows int) []*Case {
 		{"gate and up", shape{2 * n.inner, n.hidden}},
 		{"down", shape{n.hidden, n.inner}},
 	} {
+		if int64(m.cols)%scheme.Block() != 0 {
+			continue
+		}
 		name := fmt.Sprintf("%s %s %s %s rows %d", n.name, scheme, m.what, m.shape, rows)
 		list = append(list, of(name, op.Linear{W: matrix(scheme, m.rows, m.cols), Rows: int32(rows), OutPitch: int32(m.rows)}).with(factored(scheme)))
 	}
-	if rows > 8 || n.hidden > 2048 { // nobody needs the gigabytes
+	if rows > 8 || n.hidden > 2048 || int64(n.hidden)%scheme.Block() != 0 { // nobody needs the gigabytes
 		return list
 	}
 	index := make([]int32, rows)

@@ -9,6 +9,13 @@ import (
 
 var schemes = []op.Scheme{
 	op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4,
+	op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K,
+}
+
+// whole is a number of columns that fills whole blocks.
+func whole(scheme op.Scheme, cols int) int {
+	block := int(scheme.Block())
+	return (cols + block - 1) / block * block
 }
 
 // rowCounts are numbers of rows around the sizes of tiles.
@@ -35,6 +42,9 @@ func shapes(scheme op.Scheme, o Options) []shape {
 	}
 	if !o.Short {
 		list = append(list, shape{576, 1536}, shape{1, 64}, shape{24, 8192}, shape{1003, 160})
+	}
+	for i := range list {
+		list[i].cols = whole(scheme, list[i].cols)
 	}
 	return list
 }
@@ -97,6 +107,7 @@ func logitsCases(o Options) []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
 		for _, s := range []shape{{257, 96}, {1000, 576}, {97, 1536}} {
+			s.cols = whole(scheme, s.cols)
 			for _, rows := range []int{1, 2, 5, 17} {
 				x := op.Logits{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), InRows: int32(rows + 3)}
 				c := of(fmt.Sprintf("%s %s rows %d", scheme, s, rows), x)
@@ -124,7 +135,7 @@ func logitsCases(o Options) []*Case {
 func embeddingCases() []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
-		for i, s := range append(shapes(scheme, Options{Short: true}), shape{1000, 576}) {
+		for i, s := range append(shapes(scheme, Options{Short: true}), shape{1000, whole(scheme, 576)}) {
 			rows := []int{1, 6, 33}[i%3]
 			c := of(fmt.Sprintf("%s %s rows %d", scheme, s, rows), op.Embedding{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows)})
 			ids := make([]int32, rows)
@@ -185,6 +196,7 @@ func expertCases(o Options) []*Case {
 			if o.Short && i > 2 {
 				break
 			}
+			s.cols = whole(scheme, s.cols)
 			for pattern, name := range []string{"scattered", "few experts", "one expert"} {
 				if pattern == 2 && s.top > 1 {
 					continue

@@ -11,14 +11,15 @@ import (
 func packingCases(o Options) []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
-		for _, s := range append(shapes(scheme, o), shape{1, 32}, shape{15, 64}) {
+		for _, s := range append(shapes(scheme, o), shape{1, whole(scheme, 32)}, shape{15, whole(scheme, 64)}) {
 			w := matrix(scheme, s.rows, s.cols)
 			bytes := scheme.RawBytes(int64(s.rows), int64(s.cols))
 			name := fmt.Sprintf("%s %s", scheme, s)
 			list = append(list, of(name, op.Pack{W: w, Bytes: bytes}), of(name, op.Unpack{W: w, Bytes: bytes}))
 		}
-		w := experts(scheme, 3, 33, 96)
-		list = append(list, of(fmt.Sprintf("%s 3×33×96", scheme), op.Pack{W: w, Bytes: scheme.RawBytes(33, 96)}))
+		cols := whole(scheme, 96)
+		w := experts(scheme, 3, 33, cols)
+		list = append(list, of(fmt.Sprintf("%s 3×33×%d", scheme, cols), op.Pack{W: w, Bytes: scheme.RawBytes(33, int64(cols))}))
 	}
 	return list
 }

@@ -95,20 +95,39 @@ func checkpoint(w op.Weight, rng *rand.Rand) []byte {
 		return data
 	}
 	fillBytes(data, rng)
-	size := int(w.Scheme.RawBytes(1, 32))
+	size := int(w.Scheme.RawBytes(1, w.Scheme.Block()))
 	for block := data; len(block) > 0; block = block[size:] {
-		// The deviations of codes that are uniform over 256 and over 16 values.
-		scale := (0.5 + rng.Float64()) * deviation / 73.9
-		if w.Scheme != op.SchemeQ8_0 {
-			scale = (0.5 + rng.Float64()) * deviation / 4.61
-		}
+		scale := (0.5 + rng.Float64()) * deviation / spread(w.Scheme)
 		if rng.IntN(8) == 0 {
 			scale = -scale
 		}
-		oracle.Encode(block, op.F16, []float64{scale})
-		if w.Scheme == op.SchemeQ4_1 {
-			oracle.Encode(block[2:], op.F16, []float64{-scale * (6.5 + 2*rng.Float64())})
+		at := 0
+		if w.Scheme == op.SchemeQ6_K {
+			at = size - 2
+		}
+		oracle.Encode(block[at:], op.F16, []float64{scale})
+		minimum := scale * (6.5 + 2*rng.Float64())
+		switch w.Scheme {
+		case op.SchemeQ4_1:
+			oracle.Encode(block[2:], op.F16, []float64{-minimum})
+		case op.SchemeQ4_K:
+			oracle.Encode(block[2:], op.F16, []float64{minimum})
 		}
 	}
 	return data
+}
+
+// spread is the deviation of a block's weights where its codes are uniform and its scale is one.
+func spread(scheme op.Scheme) float64 {
+	switch scheme {
+	case op.SchemeQ8_0: // 256 codes
+		return 73.9
+	case op.SchemeQ5_0: // 32 codes
+		return 9.23
+	case op.SchemeQ4_K: // products of 64 scales and 16 codes, minimums of 64 scales
+		return 259
+	case op.SchemeQ6_K: // products of 256 scales and 64 codes
+		return 1367
+	}
+	return 4.61 // 16 codes
 }

@@ -52,6 +52,9 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 	return limit
 }
 
+// blocks are the schemes that GGUF files have, but bf16.
+var blocks = []op.Scheme{op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K}
+
 // products is the error of products with weights of a scheme: none but that of sums for exact targets, else what
 // rounding the activations to fit the weights costs: to bytes for GGUF's blocks, else to bf16, which holds the numbers of
 // the other schemes too.
@@ -59,7 +62,7 @@ func (t *Target) products(scheme op.Scheme) float64 {
 	switch {
 	case t.Exact:
 		return 0
-	case scheme == op.SchemeQ8_0 || scheme == op.SchemeQ4_0 || scheme == op.SchemeQ4_1:
+	case slices.Contains(blocks, scheme):
 		return roundInt8
 	}
 	return roundBF16

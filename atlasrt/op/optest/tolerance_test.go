@@ -82,7 +82,7 @@ func TestTolerancesFitHonestKernels(t *testing.T) {
 		round   func(row []float32)
 		schemes []string
 	}{
-		{"int8 by block", func(row []float32) { toInt8(row, 32) }, []string{"q8_0", "q4_0", "q4_1"}},
+		{"int8 by block", func(row []float32) { toInt8(row, 32) }, []string{"q8_0", "q4_0", "q4_1", "q5_0", "q4_k", "q6_k"}},
 		{"int8 by row", func(row []float32) { toInt8(row, len(row)) }, []string{"q8_0", "q4_0", "q4_1"}},
 		{"bf16", toBF16, []string{"bf16", "q8_0", "q4_0", "q4_1", "f8", "nvfp4"}},
 	}

@@ -8,7 +8,7 @@ func (*Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 }
 
 func packedBytes(scheme op.Scheme, rows, cols int32) int64 {
-	if scheme < op.SchemeBF16 || scheme > op.SchemeNVFP4 || rows < 0 || cols < 0 || int64(cols)%scheme.Block() != 0 {
+	if scheme.String() == "unknown" || rows < 0 || cols < 0 || int64(cols)%scheme.Block() != 0 {
 		return 0
 	}
 	return scheme.RawBytes(int64(rows), int64(cols))

@@ -56,14 +56,16 @@ func Dequantise(to []float64, scheme op.Scheme, raw []byte) {
 		Decode(to, op.F8E4M3, raw)
 		return
 	}
-	bytes := int(scheme.RawBytes(1, 32))
-	for b := range len(to) / 32 {
-		dequantiseBlock(to[32*b:32*b+32], scheme, raw[bytes*b:bytes*(b+1)])
+	size := int(scheme.Block())
+	bytes := int(scheme.RawBytes(1, scheme.Block()))
+	for b := range len(to) / size {
+		dequantiseBlock(to[size*b:size*(b+1)], scheme, raw[bytes*b:bytes*(b+1)])
 	}
 }
 
 func dequantiseBlock(to []float64, scheme op.Scheme, block []byte) {
-	d := half(binary.LittleEndian.Uint16(block))
+	at := func(i int) float64 { return half(binary.LittleEndian.Uint16(block[i:])) }
+	d := at(0)
 	switch scheme {
 	case op.SchemeQ8_0:
 		for i := range 32 {
@@ -72,10 +74,36 @@ func dequantiseBlock(to []float64, scheme op.Scheme, block []byte) {
 	case op.SchemeQ4_0:
 		nibbles(to, block[2:], d, -8*d)
 	case op.SchemeQ4_1:
-		nibbles(to, block[4:], d, half(binary.LittleEndian.Uint16(block[2:])))
+		nibbles(to, block[4:], d, at(2))
+	case op.SchemeQ5_0:
+		high := binary.LittleEndian.Uint32(block[2:])
+		for i := range to {
+			q := block[6+i%16]>>(i/16*4)&15 | byte(high>>i&1<<4)
+			to[i] = d * float64(int(q)-16)
+		}
+	case op.SchemeQ4_K:
+		for i := range to {
+			scale, minimum := sixBits(block[4:16], i/32)
+			q := block[16+i/64*32+i%32] >> (i / 32 % 2 * 4) & 15
+			to[i] = d*scale*float64(q) - at(2)*minimum
+		}
+	case op.SchemeQ6_K:
+		for i := range to {
+			part, j := i/128, i%128
+			q := block[part*64+j%64]>>(j/64*4)&15 | block[128+part*32+j%32]>>(j/32*2)&3<<4
+			to[i] = at(208) * float64(int8(block[192+i/16])) * float64(int(q)-32)
+		}
 	default:
 		panic("BUG: scheme " + scheme.String() + " has no blocks")
 	}
+}
+
+// sixBits reads the scale and the minimum of group g out of the twelve bytes of a block of SchemeQ4_K.
+func sixBits(b []byte, g int) (scale, minimum float64) {
+	if g < 4 {
+		return float64(b[g] & 63), float64(b[4+g] & 63)
+	}
+	return float64(b[4+g]&15 | b[g-4]>>6<<4), float64(b[4+g]>>4 | b[g]>>6<<4)
 }
 
 // nibbles reads 32 weights d·q+m: the low nibbles are the first 16 of them, the high nibbles the others.

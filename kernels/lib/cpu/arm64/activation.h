@@ -2,10 +2,19 @@
 #pragma once
 
 #if kForm == 1
+INLINE halves sums_of(const int8_t *code, int count) {
+    halves sum = {0, 0};
+    for (int c = 0; c < count; c += 4) {
+        sum.lower += code[c] + code[c + 1];
+        sum.upper += code[c + 2] + code[c + 3];
+    }
+    return sum;
+}
+
 static inline void prepare_row(const float *in, activation *out, int cols) {
     for (int b = 0; b < cols / 32; b++, in += 32, out++) {
         float32x4_t x[8];
-        int32x4_t largest = vdupq_n_s32(0), sum = largest;
+        int32x4_t largest = vdupq_n_s32(0);
         for (int i = 0; i < 8; i++) {
             x[i] = vld1q_f32(in + 4 * i);
             largest = vmaxq_s32(largest, (int32x4_t)x[i] & 0x7fffffff);
@@ -17,11 +26,10 @@ static inline void prepare_row(const float *in, activation *out, int cols) {
         const float inverse = tiny ? 0 : 127 / top;
         for (int i = 0; i < 8; i += 2) {
             const int32x4_t lo = vcvtnq_s32_f32(x[i] * inverse), hi = vcvtnq_s32_f32(x[i + 1] * inverse);
-            sum += lo + hi;
             vst1_s8(out->code + 4 * i, vqmovn_s16(vcombine_s16(vqmovn_s32(lo), vqmovn_s32(hi))));
         }
         out->scale = tiny ? 0 : top / 127;
-        out->sum = vaddvq_s32(sum);
+        finish_block(out);
     }
 }
 #elif kForm == 2

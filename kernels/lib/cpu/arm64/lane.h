@@ -54,6 +54,9 @@ INLINE i32x16 i32x16_add(i32x16 x, i32x16 y) { return LANES(i32x16, AT); }
 #define AT(i) (x.at[i] & y.at[i])
 INLINE i32x16 i32x16_and(i32x16 x, i32x16 y) { return LANES(i32x16, AT); }
 #undef AT
+#define AT(i) (x.at[i] | y.at[i])
+INLINE i32x16 i32x16_or(i32x16 x, i32x16 y) { return LANES(i32x16, AT); }
+#undef AT
 #define AT(i) (x.at[i] << bits)
 INLINE i32x16 i32x16_left(i32x16 x, int bits) { return LANES(i32x16, AT); }
 #undef AT

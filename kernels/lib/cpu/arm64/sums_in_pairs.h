@@ -2,6 +2,8 @@
 // is its own partner. Sums are exact: they are those of tile_sums.
 #pragma once
 
+static_assert(!kIsQ5_0 && kBlock == 32, "codes are nibbles or bytes");
+
 // Eight outputs from lane 4·first on, so that sums and all that meets them have registers.
 INLINE void half_sums_in_pairs(int n, int first, const panel *at, int b, const activation *const *row, i32x16 *sum) {
     int32x4_t pair[kTileRows / 2][4];  // two outputs each, for the one row and the other
@@ -16,7 +18,7 @@ INLINE void half_sums_in_pairs(int n, int first, const panel *at, int b, const a
 #pragma GCC unroll 2
         for (int i = 0; i < 2; i++) {
             uint8x16_t w = (uint8x16_t)vld1q_u32(word + 4 * i), next = (uint8x16_t)vld1q_u32(word + kLanes + 4 * i);
-            if (kScheme != ATLAS_SCHEME_Q8_0) {
+            if (!kIsQ8_0) {
                 w = c < 16 ? w & 15 : w >> 4;
                 next = c < 16 ? next & 15 : next >> 4;
             }
@@ -34,7 +36,7 @@ INLINE void half_sums_in_pairs(int n, int first, const panel *at, int b, const a
 #pragma GCC unroll 2
         for (int i = 0; i < 2; i++) {
             const int32x4_t x = pair[r / 2][2 * i], y = pair[r / 2][2 * i + 1];
-            sum[r].at[first + i] = r % 2 ? vuzp2q_s32(x, y) : vuzp1q_s32(x, y);
+            sum[r].at[first + i] = (r % 2 ? vuzp2q_s32(x, y) : vuzp1q_s32(x, y)) + vdupq_n_s32(kDotOffset ? row[r][b].start[0] : 0);
         }
 }
 

@@ -3,6 +3,7 @@
 
 enum { kTileRows = 2, kPairRows = 0 };  // rows of a tile, and of one that spans two panels
 enum { kUnroll = 1 };                   // of the loop over a block's words
+enum { kInPairs = 1, kDotOffset = kOffset };
 
 typedef int16_t i16x8 __attribute__((vector_size(16)));
 
@@ -17,17 +18,16 @@ INLINE i32x4 add_halves(i16x8 x) {
     return ((both << 16) >> 16) + (both >> 16);
 }
 
-INLINE i32x16 dot_start(const activation *x) {
-    (void)x;
-    return i32x16_zero();
-}
 #define AT(i) (sum.at[i] + add_halves(products_of_bytes(w.at[i], x.at[i])))
 INLINE i32x16 dot_bytes(i32x16 sum, i32x16 w, i32x16 x) { return LANES(i32x16, AT); }
 #undef AT
-// Nibble products pile up in pairs of 16 bits; the end adds the two of a lane.
 #define AT(i) ((i32x4)((i16x8)sum.at[i] + products_of_bytes(w.at[i], x.at[i])))
-INLINE i32x16 dot_nibbles(i32x16 sum, i32x16 w, i32x16 x) { return LANES(i32x16, AT); }
+INLINE i32x16 dot_codes(i32x16 sum, i32x16 w, i32x16 x) { return LANES(i32x16, AT); }
 #undef AT
 #define AT(i) add_halves((i16x8)sum.at[i])
-INLINE i32x16 dot_nibbles_end(i32x16 sum) { return LANES(i32x16, AT); }
+INLINE i32x16 dot_end(i32x16 sum) { return LANES(i32x16, AT); }
+#undef AT
+INLINE i32x16 dot_factor(i32x16 x) { return x; }
+#define AT(i) (add_halves((i16x8)sum.at[i]) * factor.at[i])
+INLINE i32x16 dot_end_times(i32x16 sum, i32x16 factor) { return LANES(i32x16, AT); }
 #undef AT

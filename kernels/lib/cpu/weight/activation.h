@@ -3,7 +3,7 @@
 // A row's prepared form depends on the row alone. An int8 block is code·scale with scale = largest/127; a block that
 // holds an infinity or NaN gets such a scale and so gives such an output.
 #pragma once
-#include "panel.h"
+#include "codes.h"
 
 #if kForm == 0
 typedef float activation;
@@ -12,11 +12,20 @@ enum { kGroup = 1 };  // columns of one element of a prepared row
 typedef struct {
     int8_t code[32];
     float scale;
-    int32_t sum;  // of the codes
+    union {
+        float sum;  // scale times the sum of the codes, for Q4_K times -1: a minimum is multiplied by it
+        int32_t start[kIsQ6_K ? 2 : 1];  // what sums begin with to take the offset of a weight's codes off: see dot.h
+    };
 } activation;
-static_assert(sizeof(activation) == 40, "manifests size the scratch by it");
-static_assert(kScheme != ATLAS_SCHEME_BF16, "int8 needs blocks of 32");
+static_assert(sizeof(activation) == (kIsQ6_K ? 44 : 40), "manifests size the scratch by it");
+static_assert(!kIsBF16, "int8 needs blocks of 32");
 enum { kGroup = 32 };
+
+// Sums of codes: of bytes 0 and 1 of each word, and of bytes 2 and 3.
+typedef struct { int16_t lower, upper; } halves;
+
+// Completes a block that has codes and scale.
+static inline void finish_block(activation *x);
 #endif
 
 // prepare_row, and how two bf16 lie in a row.

@@ -1,6 +1,13 @@
 // Embedding: one row per block, its columns gathered from the row's lane and made f32. An id outside gives zeros.
 #pragma once
-#include "panel.h"
+#include "codes.h"
+
+// The scale (0) or minimum (1) of group g of Q4_K, of the block's words in one lane.
+static inline int six_bits_of(const uint32_t *word, int g, int which) {
+    const uint32_t first = word[which * kLanes], last = word[2 * kLanes];
+    if (g < 4) return first >> 8 * g & 63;
+    return (last >> (8 * (g - 4) + 4 * which) & 15) | (first >> (8 * (g - 4) + 6) & 3) << 4;
+}
 
 static inline void embedding(const atlas_Embedding *a, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
@@ -16,16 +23,22 @@ static inline void embedding(const atlas_Embedding *a, uint32_t x, uint32_t y, u
     for (int b = 0; b < p.blocks; b++) {
         const uint32_t *word = words_at(&p, b, 0) + lane;
         const uint16_t *scales = scales_at(&p, b) + lane;
-        if (kScheme == ATLAS_SCHEME_BF16) {
+        if (kIsBF16) {
             out[2 * b] = bf16_to_f32(word[0]) * factor;
             if (2 * b + 1 < cols) out[2 * b + 1] = bf16_to_f32(word[0] >> 16) * factor;
             continue;
         }
-        const float d = half_to_f32(scales[0]), m = kScheme == ATLAS_SCHEME_Q4_1 ? half_to_f32(scales[kLanes]) : 0;
         for (int i = 0; i < kBlock; i++) {
-            const int shift = i % 4 * 8 + (kScheme != ATLAS_SCHEME_Q8_0 && i >= 16 ? 4 : 0);
-            const uint32_t code = word[i / 4 % kWords * kLanes] >> shift;
-            const int q = kScheme == ATLAS_SCHEME_Q8_0 ? (int8_t)code : (int)(code & 15) - (kScheme == ATLAS_SCHEME_Q4_0 ? 8 : 0);
+            const place of = place_of(i);
+            float d = half_to_f32(scales[0]), m = 0;
+            if (kIsQ4_1) m = half_to_f32(scales[kLanes]);
+            if (kIsQ4_K) {
+                d *= six_bits_of(word, i / 32, 0);
+                m = -half_to_f32(scales[kLanes]) * six_bits_of(word, i / 32, 1);
+            }
+            if (kIsQ6_K) d *= (int8_t)(word[(48 + i / 64) * kLanes] >> i / 16 % 4 * 8);
+            const uint32_t low = word[of.low * kLanes] >> of.low_bit, high = word[of.high * kLanes] >> of.high_bit & kHighMask;
+            const int q = kIsQ8_0 ? (int8_t)low : (int)((low & 15) | high << 4) - kOffset;
             out[b * kBlock + i] = (d * q + m) * factor;
         }
     }

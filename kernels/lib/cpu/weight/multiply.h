@@ -4,6 +4,11 @@
 #include "tile_f32.h"
 #elif kForm == 1
 #include "tile_int8.h"
+#include "tile_super.h"
+
+INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
+    (kBlock == 256 ? tile_super_blocks : tile_blocks)(p, n, at, cols, row, acc);
+}
 #elif defined __aarch64__
 #include "lib/cpu/arm64/tile_bf16.h"
 #else

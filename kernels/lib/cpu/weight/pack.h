@@ -3,25 +3,36 @@
 #include "panel.h"
 
 // Bytes that word i of a row has in the checkpoint: all but the last of an odd bf16 row have four.
-static inline size_t word_bytes(int i, int cols) { return kScheme == ATLAS_SCHEME_BF16 && 2 * i + 1 == cols ? 2 : 4; }
+static inline size_t word_bytes(int i, int cols) { return kIsBF16 && 2 * i + 1 == cols ? 2 : 4; }
+
+// The fifth bits of Q5_0, of which checkpoints have that of column i at bit i, as panels have them and back.
+static inline uint32_t spread_bits(uint32_t bits, int back) {
+    uint32_t out = 0;
+    for (int w = 0; w < 8; w++)
+        for (int j = 0; j < 4; j++) {
+            const int plain = 4 * w + j, spread = 8 * j + (w + 4) % 8;
+            out |= (bits >> (back ? spread : plain) & 1) << (back ? plain : spread);
+        }
+    return out;
+}
 
 static inline void pack(const atlas_Pack *a, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
     const panel p = panel_at(&a->W, 0, x);
-    const size_t pitch = kScheme == ATLAS_SCHEME_BF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
+    const size_t pitch = kIsBF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
     const char *raw = (const char *)a->Raw + x * kLanes * pitch;
     for (int b = 0; b < p.blocks; b++) {
         for (int lane = 0; lane < kLanes; lane++) {
             const char *in = raw + lane * pitch + (size_t)b * kRawBlock;
             for (int s = 0; s < kScales; s++) {
                 uint16_t scale = 0;
-                if (lane < p.rows) memcpy(&scale, in + 2 * s, 2);
+                if (lane < p.rows) memcpy(&scale, in + kRawScales + 2 * s, 2);
                 scales_at(&p, b)[s * kLanes + lane] = scale;
             }
             for (int w = 0; w < kWords; w++) {
                 uint32_t word = 0;
-                if (lane < p.rows) memcpy(&word, in + 2 * kScales + 4 * w, word_bytes(b, a->W.Cols));
-                words_at(&p, b, w)[lane] = word;
+                if (lane < p.rows) memcpy(&word, in + kRawWords + 4 * w, word_bytes(b, a->W.Cols));
+                words_at(&p, b, w)[lane] = kIsQ5_0 && w == 0 ? spread_bits(word, 0) : word;
             }
         }
     }
@@ -32,14 +43,17 @@ static inline void pack(const atlas_Pack *a, uint32_t x, uint32_t y, uint32_t z)
 static inline void unpack(const atlas_Unpack *a, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
     const panel p = panel_at(&a->W, 0, x);
-    const size_t pitch = kScheme == ATLAS_SCHEME_BF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
+    const size_t pitch = kIsBF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
     char *raw = (char *)a->Raw + x * kLanes * pitch;
     for (int b = 0; b < p.blocks; b++) {
         for (int lane = 0; lane < p.rows; lane++) {
             char *out = raw + lane * pitch + (size_t)b * kRawBlock;
-            for (int s = 0; s < kScales; s++) memcpy(out + 2 * s, scales_at(&p, b) + s * kLanes + lane, 2);
-            for (int w = 0; w < kWords; w++)
-                memcpy(out + 2 * kScales + 4 * w, words_at(&p, b, w) + lane, word_bytes(b, a->W.Cols));
+            for (int s = 0; s < kScales; s++) memcpy(out + kRawScales + 2 * s, scales_at(&p, b) + s * kLanes + lane, 2);
+            for (int w = 0; w < kWords; w++) {
+                uint32_t word = words_at(&p, b, w)[lane];
+                if (kIsQ5_0 && w == 0) word = spread_bits(word, 1);
+                memcpy(out + kRawWords + 4 * w, &word, word_bytes(b, a->W.Cols));
+            }
         }
     }
 }

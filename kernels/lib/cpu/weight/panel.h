@@ -1,22 +1,34 @@
 // The packed layout x16k4: panels of 16 rows (the last one padded with zeros), each one stream of blocks:
 //
 //   words   [words of a block][16 rows] u32: word w holds bytes 4w…4w+3 of the row's codes as checkpoints have them
-//   scales  [16] f16 scale, for Q4_1 [2][16] scale and minimum
+//   scales  [16] f16 scale, for Q4_1 [2][16] scale and minimum, for Q4_K the same of the block's scales and minimums
 //
-// A block is 32 columns; for bf16 it is 2 columns, one word, no scale, and an odd last column is paired with zero.
-// A panel is padded to 64 bytes.
+// A block is 32 columns, or 256 for schemes that end in K; for bf16 it is 2 columns, one word, no scale, and an odd last
+// column is paired with zero. A panel is padded to 64 bytes. What checkpoints have beside nibbles lies in words as well:
+//
+//   Q5_0  word 0: byte j holds bit 4 of column 4w+j at bit w+4 for w < 4, else at w-4; then nibbles
+//   Q4_K  words 0…2: scales and minimums; then nibbles
+//   Q6_K  words 0…31: nibbles; 32…47: upper bits; 48…51: scales
 #pragma once
 #include "lane.h"
 
-static_assert(kScheme >= ATLAS_SCHEME_BF16 && kScheme <= ATLAS_SCHEME_Q4_1, "kScheme is an op.Scheme");
-
 enum {
-    kBlock = kScheme == ATLAS_SCHEME_BF16 ? 2 : 32,                                     // columns that share a scale
-    kWords = kScheme == ATLAS_SCHEME_BF16 ? 1 : kScheme == ATLAS_SCHEME_Q8_0 ? 8 : 4,   // words of a block
-    kScales = kScheme == ATLAS_SCHEME_BF16 ? 0 : kScheme == ATLAS_SCHEME_Q4_1 ? 2 : 1,  // f16 numbers of a block
-    kRawBlock = 2 * kScales + 4 * kWords,                                               // its bytes in a checkpoint row
-    kPackedBlock = kLanes * kRawBlock,                                                  // and here
+    kIsBF16 = kScheme == ATLAS_SCHEME_BF16,
+    kIsQ8_0 = kScheme == ATLAS_SCHEME_Q8_0,
+    kIsQ4_0 = kScheme == ATLAS_SCHEME_Q4_0,
+    kIsQ4_1 = kScheme == ATLAS_SCHEME_Q4_1,
+    kIsQ5_0 = kScheme == ATLAS_SCHEME_Q5_0,
+    kIsQ4_K = kScheme == ATLAS_SCHEME_Q4_K,
+    kIsQ6_K = kScheme == ATLAS_SCHEME_Q6_K,
+    kBlock = kIsBF16 ? 2 : kIsQ4_K || kIsQ6_K ? 256 : 32,                            // columns of a block
+    kWords = kIsBF16 ? 1 : kIsQ8_0 ? 8 : kIsQ5_0 ? 5 : kIsQ4_K ? 35 : kIsQ6_K ? 52 : 4,  // its words
+    kScales = kIsBF16 ? 0 : kIsQ4_1 || kIsQ4_K ? 2 : 1,                              // its f16 numbers
+    kRawBlock = 2 * kScales + 4 * kWords,                                            // its bytes in a checkpoint row
+    kRawWords = kIsQ6_K ? 0 : 2 * kScales,                                           // where in those the words begin
+    kRawScales = kIsQ6_K ? 4 * kWords : 0,                                           // and the f16 numbers
+    kPackedBlock = kLanes * kRawBlock,                                               // and its bytes here
 };
+static_assert(kIsBF16 + kIsQ8_0 + kIsQ4_0 + kIsQ4_1 + kIsQ5_0 + kIsQ4_K + kIsQ6_K == 1, "kScheme is a scheme that panels have");
 
 // One panel of a matrix.
 typedef struct {

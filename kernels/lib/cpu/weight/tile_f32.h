@@ -36,29 +36,40 @@ INLINE void tile_pair(int p, int n, const panel *at, const activation *const *ro
     if (!odd) tile_column(p, n, next, row, 2 * b + 1, acc);
 }
 
-// Column c of a block of 32 codes.
+// Column c of a block of codes.
 INLINE f32x16 decode_column(const panel *at, int b, int c) {
-    const i32x16 word = i32x16_load(words_at(at, b, c / 4 % kWords));
+    const place of = place_of(c);
+    const i32x16 word = i32x16_load(words_at(at, b, of.low));
     const uint16_t *scales = scales_at(at, b);
-    const f32x16 d = f32x16_halves(scales);
-    if (kScheme == ATLAS_SCHEME_Q8_0) return f32x16_mul(d, f32x16_ints(i32x16_right_signed(i32x16_left(word, 24 - c % 4 * 8), 24)));
-    const i32x16 q = i32x16_and(i32x16_right(word, c % 4 * 8 + c / 16 * 4), i32x16_set(15));
-    if (kScheme == ATLAS_SCHEME_Q4_0) return f32x16_mul(d, f32x16_ints(i32x16_add(q, i32x16_set(-8))));
-    return f32x16_fma(d, f32x16_ints(q), f32x16_halves(scales + kLanes));
+    f32x16 d = f32x16_halves(scales);
+    if (kIsQ8_0) return f32x16_mul(d, f32x16_ints(i32x16_right_signed(i32x16_left(word, 24 - of.low_bit), 24)));
+    i32x16 q = i32x16_and(i32x16_right(word, of.low_bit), i32x16_set(15));
+    if (kIsQ5_0 || kIsQ6_K) {
+        const i32x16 high = i32x16_right(i32x16_load(words_at(at, b, of.high)), of.high_bit);
+        q = i32x16_or(q, i32x16_left(i32x16_and(high, i32x16_set(kHighMask)), 4));
+    }
+    if (kIsQ4_1) return f32x16_fma(d, f32x16_ints(q), f32x16_halves(scales + kLanes));
+    if (kIsQ4_K) {
+        const f32x16 minimum = f32x16_mul(f32x16_halves(scales + kLanes), f32x16_ints(six_bits(at, b, c / 32, 1)));
+        d = f32x16_mul(d, f32x16_ints(six_bits(at, b, c / 32, 0)));
+        return f32x16_fma(minimum, f32x16_set(-1), f32x16_mul(d, f32x16_ints(q)));
+    }
+    if (kIsQ6_K) d = f32x16_mul(d, f32x16_ints(signed_byte(at, b, c / 16)));
+    return f32x16_mul(d, f32x16_ints(i32x16_add(q, i32x16_set(-kOffset))));
 }
 
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
-    if (kScheme == ATLAS_SCHEME_BF16) {
+    if (kIsBF16) {
         for (int b = 0; b < cols / 2; b++) tile_pair(p, n, at, row, b, 0, acc);
         if (cols % 2) tile_pair(p, n, at, row, cols / 2, 1, acc);
         return;
     }
-    for (int b = 0; b < cols / 32; b++) {
-        for (int c = 0; c < 32; c++) {
+    for (int b = 0; b < cols / kBlock; b++) {
+        for (int c = 0; c < kBlock; c++) {
             f32x16 w[2];
 #pragma GCC unroll 2
             for (int i = 0; i < p; i++) w[i] = decode_column(&at[i], b, c);
-            tile_column(p, n, w, row, 32 * b + c, acc);
+            tile_column(p, n, w, row, kBlock * b + c, acc);
         }
     }
 }

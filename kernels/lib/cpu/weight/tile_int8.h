@@ -4,32 +4,40 @@
 #pragma once
 #include "dot.h"
 
-enum { kAhead = 2048 };  // bytes to fetch ahead of use
+enum { kAhead = kBlock == 256 ? 4096 : 2048 };  // bytes to fetch ahead of use
 
 // Integer sums of block b, for all rows of the tile.
 INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *const *row, i32x16 (*sum)[kTileRows]) {
-    const i32x16 low = i32x16_set(0x0f0f0f0f);
+    const i32x16 low = i32x16_set(0x0f0f0f0f), fifth = i32x16_set(0x10101010);
 #pragma GCC unroll 8
     for (int r = 0; r < n; r++)
 #pragma GCC unroll 2
-        for (int i = 0; i < p; i++) sum[i][r] = dot_start(&row[r][b]);
+        for (int i = 0; i < p; i++) sum[i][r] = kDotOffset ? i32x16_set(row[r][b].start[0]) : i32x16_zero();
 #pragma GCC unroll 2
-    for (int half = 0; half < 8 / kWords; half++) {
+    for (int half = 0; half < (kIsQ8_0 ? 1 : 2); half++) {
+        i32x16 high[2];  // Q5_0: the fifth bits of the next word are those at bit 4 of each byte
+#pragma GCC unroll 2
+        for (int i = 0; i < p && kIsQ5_0; i++) {
+            high[i] = i32x16_load(words_at(&at[i], b, 0));
+            if (half) high[i] = i32x16_left(high[i], 4);
+        }
 #pragma GCC unroll kUnroll
-        for (int w = 0; w < kWords; w++) {
+        for (int w = 0; w < (kIsQ8_0 ? 8 : 4); w++) {
             i32x16 weights[2];
 #pragma GCC unroll 2
             for (int i = 0; i < p; i++) {
-                weights[i] = i32x16_load(words_at(&at[i], b, w));
+                weights[i] = i32x16_load(words_at(&at[i], b, kIsQ5_0 + w));
                 if (half) weights[i] = i32x16_right(weights[i], 4);
-                if (kScheme != ATLAS_SCHEME_Q8_0) weights[i] = i32x16_and(weights[i], low);
+                if (!kIsQ8_0) weights[i] = i32x16_and(weights[i], low);
+                if (!kIsQ5_0) continue;
+                weights[i] = i32x16_or(weights[i], i32x16_and(high[i], fifth));
+                high[i] = i32x16_right(high[i], 1);
             }
 #pragma GCC unroll 8
             for (int r = 0; r < n; r++) {
-                const i32x16 x = codes_at(&row[r][b], half * kWords + w);
+                const i32x16 x = codes_at(&row[r][b], half * 4 + w);
 #pragma GCC unroll 2
-                for (int i = 0; i < p; i++)
-                    sum[i][r] = (kScheme == ATLAS_SCHEME_Q8_0 ? dot_bytes : dot_nibbles)(sum[i][r], weights[i], x);
+                for (int i = 0; i < p; i++) sum[i][r] = (kIsQ8_0 ? dot_bytes : dot_codes)(sum[i][r], weights[i], x);
             }
         }
     }
@@ -39,7 +47,7 @@ INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *co
 #include "lib/cpu/arm64/sums_in_pairs.h"
 #endif
 
-INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
+INLINE void tile_blocks(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     for (int b = 0; b < cols / 32; b++) {
         if (n == 1)  // one row waits for memory
             for (int i = 0; i < p; i++)
@@ -59,14 +67,10 @@ INLINE void tile(int p, int n, const panel *at, int cols, const activation *cons
             const f32x16 d = f32x16_halves(scales);
 #pragma GCC unroll 8
             for (int r = 0; r < n; r++) {
-                const f32x16 scale = f32x16_set(row[r][b].scale);
-                i32x16 total = sum[i][r];
-                if (kScheme != ATLAS_SCHEME_Q8_0) total = dot_nibbles_end(total);
-                if (kScheme == ATLAS_SCHEME_Q4_0) total = i32x16_add(total, i32x16_set(-8 * row[r][b].sum));
-                acc[i][r] = f32x16_fma(f32x16_ints(total), f32x16_mul(d, scale), acc[i][r]);
-                if (kScheme != ATLAS_SCHEME_Q4_1) continue;
-                const f32x16 codes = f32x16_mul(scale, f32x16_ints(i32x16_set(row[r][b].sum)));
-                acc[i][r] = f32x16_fma(f32x16_halves(scales + kLanes), codes, acc[i][r]);
+                const activation *x = &row[r][b];
+                const i32x16 total = kIsQ8_0 ? sum[i][r] : dot_end(sum[i][r]);
+                acc[i][r] = f32x16_fma(f32x16_ints(total), f32x16_mul(d, f32x16_set(x->scale)), acc[i][r]);
+                if (kIsQ4_1) acc[i][r] = f32x16_fma(f32x16_halves(scales + kLanes), f32x16_set(x->sum), acc[i][r]);
             }
         }
     }

@@ -21,6 +21,7 @@ INLINE i32x16 i32x16_set(int32_t x) { return _mm512_set1_epi32(x); }
 INLINE i32x16 i32x16_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
 INLINE i32x16 i32x16_add(i32x16 x, i32x16 y) { return _mm512_add_epi32(x, y); }
 INLINE i32x16 i32x16_and(i32x16 x, i32x16 y) { return _mm512_and_si512(x, y); }
+INLINE i32x16 i32x16_or(i32x16 x, i32x16 y) { return _mm512_or_si512(x, y); }
 INLINE i32x16 i32x16_left(i32x16 x, int bits) { return _mm512_slli_epi32(x, bits); }
 INLINE i32x16 i32x16_right(i32x16 x, int bits) { return _mm512_srli_epi32(x, bits); }
 INLINE i32x16 i32x16_right_signed(i32x16 x, int bits) { return _mm512_srai_epi32(x, bits); }
@@ -58,6 +59,7 @@ INLINE i32x16 i32x16_load(const uint32_t *p) {
 }
 INLINE i32x16 i32x16_add(i32x16 x, i32x16 y) { return (i32x16){_mm256_add_epi32(x.lo, y.lo), _mm256_add_epi32(x.hi, y.hi)}; }
 INLINE i32x16 i32x16_and(i32x16 x, i32x16 y) { return (i32x16){_mm256_and_si256(x.lo, y.lo), _mm256_and_si256(x.hi, y.hi)}; }
+INLINE i32x16 i32x16_or(i32x16 x, i32x16 y) { return (i32x16){_mm256_or_si256(x.lo, y.lo), _mm256_or_si256(x.hi, y.hi)}; }
 INLINE i32x16 i32x16_left(i32x16 x, int bits) { return (i32x16){_mm256_slli_epi32(x.lo, bits), _mm256_slli_epi32(x.hi, bits)}; }
 INLINE i32x16 i32x16_right(i32x16 x, int bits) { return (i32x16){_mm256_srli_epi32(x.lo, bits), _mm256_srli_epi32(x.hi, bits)}; }
 INLINE i32x16 i32x16_right_signed(i32x16 x, int bits) { return (i32x16){_mm256_srai_epi32(x.lo, bits), _mm256_srai_epi32(x.hi, bits)}; }
