@@ -1,12 +1,13 @@
 #!/bin/sh
 # Measures atlasrt beside what it is compared with, in turns on the same machine, and prints a Markdown table.
 #
-# usage: tools/peers/compare.sh                         against llama.cpp, on SmolLM2-135M Q4_1
+# usage: tools/peers/compare.sh [FILE_TYPE]             against llama.cpp, on SmolLM2-135M
 #        tools/peers/compare.sh --dummy CONFIG [TYPE]   against the speed at which memory is read, on dummy weights
 #
-# TYPE is bf16 when not given (q8_0, q4_0 and q4_1 are others). THREADS=2 and ROUNDS=5 are what the environment may change,
-# PEERS=.cache/peers too. Needs `make build`, a C compiler and Python 3; for llama.cpp also `make testdata` and
-# tools/peers/llama.cpp.sh. Run it on a machine that does nothing else.
+# FILE_TYPE is Q4_1 when not given, which is what there is; others (Q4_K_M, Q4_0, Q8_0, BF16) are made of it by llama.cpp's
+# llama-quantize, by way of BF16. TYPE is bf16 when not given (q8_0, q4_0 and q4_1 are others). THREADS=2 and ROUNDS=5 are
+# what the environment may change, PEERS=.cache/peers too. Needs `make build`, a C compiler and Python 3; for llama.cpp also
+# `make testdata` and tools/peers/llama.cpp.sh. Run it on a machine that does nothing else.
 set -eu
 
 PROMPT=512 DECODE=64
@@ -22,7 +23,7 @@ usage() {
     exit 2
 }
 
-config='' type=bf16
+config='' type=bf16 filetype=Q4_1
 case ${1:-} in
 '') ;;
 --dummy)
@@ -31,7 +32,11 @@ case ${1:-} in
     config=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
     type=${3:-bf16}
     ;;
-*) usage ;;
+-* | *[!A-Z0-9_]*) usage ;;
+*)
+    [ $# -eq 1 ] || usage
+    filetype=$1
+    ;;
 esac
 for n in "$threads" "$rounds"; do
     case $n in
@@ -42,13 +47,15 @@ done
 cd "$(dirname "$0")/../.."
 peers=${PEERS:-.cache/peers}
 llama=$peers/llama.cpp/build/bin/llama-bench
-model=.cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+quantize=$peers/llama.cpp/build/bin/llama-quantize
+plain=.cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+model=$plain
 command -v python3 >/dev/null || fail "python3 is missing: install it (Debian: apt-get install python3)"
 command -v "${CC:-gcc}" >/dev/null || fail "${CC:-gcc} is missing: install a C compiler (Debian: apt-get install gcc), or set CC"
 [ -x bin/atlasrt ] || fail "there is no bin/atlasrt: run \`make build\`"
 if [ -z "$config" ]; then
     [ -x "$llama" ] || fail "there is no $llama: run \`tools/peers/llama.cpp.sh $peers\`"
-    [ -f "$model" ] || fail "there is no $model: run \`make testdata\`"
+    [ -f "$plain" ] || fail "there is no $plain: run \`make testdata\`"
 fi
 
 scratch=$(mktemp -d)
@@ -56,6 +63,23 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 "${CC:-gcc}" -O3 -march=native -pthread -o "$scratch/read" tools/peers/read.c || fail "tools/peers/read.c does not compile"
 [ "$rounds" -ge 5 ] || echo "compare.sh: fewer than 5 rounds show that it runs, not how fast" >&2
+
+# A model file of a type, by way of BF16. What there is is not made again.
+make_model() { # type
+    model=$peers/SmolLM2-135M-Instruct.$1.gguf
+    [ ! -f "$model" ] || return 0
+    [ -x "$quantize" ] || fail "there is no $quantize: run \`tools/peers/llama.cpp.sh $peers\`"
+    from=$plain
+    if [ "$1" != BF16 ]; then
+        make_model BF16
+        from=$model model=$peers/SmolLM2-135M-Instruct.$1.gguf
+    fi
+    echo "compare.sh: making $model" >&2
+    "$quantize" --allow-requantize "$from" "$scratch/model.gguf" "$1" >"$scratch/error" 2>&1 ||
+        fail "llama-quantize failed: $(tail -n 5 "$scratch/error")"
+    mv "$scratch/model.gguf" "$model"
+}
+[ -n "$config" ] || [ "$filetype" = Q4_1 ] || make_model "$filetype"
 
 # From one token, as llama-bench does, which generates from an empty context.
 common="--threads $threads --prompt $PROMPT --decode $DECODE --context 1 --concurrency 1 --repeat 1 --json"
@@ -80,7 +104,7 @@ run_atlas() {
     if [ -n "$config" ]; then
         bin/atlasrt bench --load-dummy "$config" --dummy-type "$type" $common >"$scratch/$1.atlas" 2>"$scratch/error"
     else
-        bin/atlasrt bench --model smollm2 $common >"$scratch/$1.atlas" 2>"$scratch/error"
+        bin/atlasrt bench --model "$model" $common >"$scratch/$1.atlas" 2>"$scratch/error"
     fi
 }
 
@@ -93,7 +117,7 @@ run_atlas() {
     if [ -n "$config" ]; then
         echo "command: \`bin/atlasrt bench --load-dummy $(basename "$config") --dummy-type $type $common\`"
     else
-        echo "command: \`bin/atlasrt bench --model smollm2 $common\`"
+        echo "command: \`bin/atlasrt bench --model $(basename "$model") $common\`"
         echo "command: \`llama-bench -m $(basename "$model") -t $threads -p $PROMPT -n $DECODE -r 1 -o json\`"
     fi
     echo "command: \`read $threads\` (1 GiB, best of 10 passes)"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Fetches and builds llama.cpp, to measure against: DIR/llama.cpp/build/bin/llama-bench
+# Fetches and builds llama.cpp, to measure against: DIR/llama.cpp/build/bin/llama-bench and llama-quantize
 #
 # usage: tools/peers/llama.cpp.sh [DIR [TARGET...]]
 #
-# DIR is .cache/peers when not given, TARGET llama-bench; llama-server is another one. JOBS=N sets how many compilers run.
+# DIR is .cache/peers when not given, TARGET llama-bench llama-quantize; llama-server is another one. JOBS=N sets how many compilers run.
 # The source is vendor/llama.cpp of the PyPI sdist below (77 MB), fetched with pip. What is there is not done again.
 # Needs Python 3 with pip, cmake, make or ninja, a C and C++ compiler, and 1 GB of free space.
 set -eu
@@ -55,7 +55,7 @@ case ${1:-} in
 esac
 dir=${1:-.cache/peers}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- llama-bench
+[ $# -gt 0 ] || set -- llama-bench llama-quantize
 
 need python3 "install it (Debian: apt-get install python3 python3-pip)"
 need cmake "install it (Debian: apt-get install cmake, or pip install cmake)"

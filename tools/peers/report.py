@@ -28,9 +28,9 @@ def bytes_per_token(config, kind):
     return matrices * BYTES[kind] + 4 * hidden * (2 * layers + 1)
 
 
-def atlas_rate(rows, what):
-    (row,) = (row for row in rows if row["what"].startswith(what))
-    return row["Median"]
+def atlas_rate(report, what):
+    (row,) = (row for row in report["measurements"] if row["what"].startswith(what))
+    return row["tokens_per_second"]["median"]
 
 
 def llama_rate(rows, what):
@@ -40,7 +40,7 @@ def llama_rate(rows, what):
 
 
 def read_rounds(folder):
-    """Yields for each round (GB/s, atlasrt's rows, llama.cpp's rows or None)."""
+    """Yields for each round (GB/s, atlasrt's report, llama.cpp's rows or None)."""
     for n in itertools.count(1):
         path = os.path.join(folder, str(n))
         if not os.path.exists(path + ".read"):
