@@ -5,7 +5,7 @@
 #        tools/peers/compare.sh --dummy CONFIG [TYPE]   against the speed at which memory is read, on dummy weights
 #
 # FILE_TYPE is Q4_1 when not given, which is what there is; others (Q4_K_M, Q4_0, Q8_0, BF16) are made of it by llama.cpp's
-# llama-quantize, by way of BF16. TYPE is bf16 when not given (q8_0, q4_0 and q4_1 are others). THREADS=2 and ROUNDS=5 are
+# llama-quantize, by way of BF16. TYPE is bf16 when not given (q8_0, q4_0 and q4_k are others). THREADS=2 and ROUNDS=5 are
 # what the environment may change, PEERS=.cache/peers too. Needs `make build`, a C compiler and Python 3; for llama.cpp also
 # `make testdata` and tools/peers/llama.cpp.sh. Run it on a machine that does nothing else.
 set -eu

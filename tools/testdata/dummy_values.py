@@ -17,6 +17,9 @@ CASES = [
     ("model.layers.0.mlp.gate_proj.weight", "Q8_0", [64, 96]),
     ("model.layers.0.mlp.gate_proj.weight", "Q4_0", [64, 96]),
     ("model.layers.0.mlp.gate_proj.weight", "Q4_1", [64, 96]),
+    ("model.layers.0.mlp.gate_proj.weight", "Q5_0", [64, 96]),
+    ("model.layers.0.mlp.gate_proj.weight", "Q4_K", [64, 768]),
+    ("model.layers.0.mlp.gate_proj.weight", "Q6_K", [64, 768]),
     ("model.layers.0.mlp.gate_proj.weight", "U8", [7, 9]),
     ("model.layers.0.mlp.gate_proj.weight", "F8_E4M3", [7, 9]),
     ("model.layers.0.mlp.gate_proj.weight_scale", "F8_E4M3", [7, 9]),
@@ -59,6 +62,28 @@ def rounded(x, kind):
     return {"BF16": bfloat16, "F16": lambda x: x.astype(np.float16), "F32": lambda x: x}[kind](x).tobytes()
 
 
+# Words of a block, bytes of a block but its f16 numbers, and k.
+BLOCKS = {"Q5_0": (4, 20, 9.2), "Q4_K": (19, 140, 259), "Q6_K": (27, 208, 1367)}
+
+
+def scales(words, k):
+    u = (words & np.uint64(0xFFFF)).astype(np.int32)
+    return ((98304 + u).astype(np.float32) * np.float32(k / 131072)).astype(np.float16)
+
+
+def blocks(kind, columns):
+    per, size, k = BLOCKS[kind]
+    w = words(PERIOD * per).reshape(PERIOD, per)
+    codes = np.ascontiguousarray(w[:, :-1]).view(np.uint8)[:, :size]
+    d = scales(w[:, -1:], 1 / (k * math.sqrt(columns)))
+    if kind == "Q6_K":
+        return np.concatenate([codes, d.view(np.uint8)], axis=1)
+    if kind == "Q5_0":
+        return np.concatenate([d.view(np.uint8), codes], axis=1)
+    minimum = (np.float32(7.5) * d.astype(np.float32)).astype(np.float16)
+    return np.concatenate([d.view(np.uint8), minimum.view(np.uint8), codes], axis=1)
+
+
 def pattern(name, kind, shape):
     """The units of a pattern, a row of bytes each."""
     columns = shape[-1]
@@ -74,11 +99,13 @@ def pattern(name, kind, shape):
         if kind == "U8":
             return raw
         return raw & 0x0F | 0x30 if name.endswith("scale") else raw & 0xBF
+    if kind in BLOCKS:
+        return blocks(kind, columns)
     per = 5 if kind == "Q8_0" else 3
     w = words(PERIOD * per).reshape(PERIOD, per)
     codes = np.ascontiguousarray(w[:, :-1]).view(np.uint8)
     k = 1 / ((74 if kind == "Q8_0" else 4.6) * math.sqrt(columns))
-    d = ((98304 + (w[:, -1:] & np.uint64(0xFFFF)).astype(np.int32)).astype(np.float32) * np.float32(k / 131072)).astype(np.float16)
+    d = scales(w[:, -1:], k)
     if kind == "Q8_0":
         codes = np.where(codes == 0x80, 0x81, codes).astype(np.uint8)
     parts = [d.view(np.uint8)]
@@ -90,7 +117,7 @@ def pattern(name, kind, shape):
 def values(name, kind, shape):
     units = pattern(name, kind, shape)
     n = math.prod(shape)
-    size = n * {"BF16": 2, "F16": 2, "F32": 4}.get(kind, 1) if not kind.startswith("Q") else n // 32 * units.shape[1]
+    size = n * {"BF16": 2, "F16": 2, "F32": 4}.get(kind, 1) if not kind.startswith("Q") else n // (256 if kind.endswith("K") else 32) * units.shape[1]
     needed = -(-size // units.shape[1])
     chosen = (hashed(name) + np.arange(needed, dtype=object)) % PERIOD
     return units[chosen.astype(np.int64)].tobytes()[:size]

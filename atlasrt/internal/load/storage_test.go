@@ -295,7 +295,7 @@ func TestDummyMatricesKeepSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	const name, count, cols = "q_proj.weight", 80, 1024
-	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4} {
+	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K} {
 		c, err := dummy.New(config, []weights.Want{{Name: name, Shape: []int64{count, cols}}}, dummy.Options{Scheme: scheme})
 		if err != nil {
 			t.Fatal(err)

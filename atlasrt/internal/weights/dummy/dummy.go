@@ -14,6 +14,9 @@
 //   - Q8_0: a block. 32 codes from words 0…3 of n=5, 0x80 becoming 0x81. Q4_0 and Q4_1: a block. 16 bytes of codes from
 //     words 0 and 1 of n=3. The next word's low 16 bits u give d = float16(float32(98304 + u)·float32(k/131072)) with
 //     k = 1/(74·√columns) or 1/(4.6·√columns); Q4_1's minimum is float16(−7.5·d).
+//   - Q5_0, Q4_K and Q6_K: a block. What is not f16 in it is as many bytes of words 0 and on of n=4, 19 or 27, and d comes
+//     from the last word as above with k = 1/(9.2·√columns), 1/(259·√columns) or 1/(1367·√columns); Q4_K's scale of
+//     minimums is float16(7.5·d).
 //   - The scale of a whole matrix, or of blocks of F8_E4M3, has no pattern: it is float32(1/(k·√columns)) of the matrix with
 //     k = 0.6 for F8_E4M3 and 3.4 for packed codes.
 //
@@ -93,7 +96,10 @@ func choose(want weights.Want, scheme op.Scheme) []recipe {
 		return plain(tensor.F32)
 	}
 	cols := want.Shape[len(want.Shape)-1]
-	blocks := map[op.Scheme]weights.Type{op.SchemeQ8_0: tensor.Q8_0, op.SchemeQ4_0: tensor.Q4_0, op.SchemeQ4_1: tensor.Q4_1}
+	blocks := map[op.Scheme]weights.Type{
+		op.SchemeQ8_0: tensor.Q8_0, op.SchemeQ4_0: tensor.Q4_0, op.SchemeQ4_1: tensor.Q4_1,
+		op.SchemeQ5_0: tensor.Q5_0, op.SchemeQ4_K: tensor.Q4_K, op.SchemeQ6_K: tensor.Q6_K,
+	}
 	if t, ok := blocks[scheme]; ok && cols%scheme.Block() == 0 {
 		return plain(t)
 	}

@@ -156,7 +156,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{[]weights.Want{one, one}, Options{}, "a is listed twice"},
 		{[]weights.Want{{Name: "a", Shape: []int64{1 << 40, 1 << 40}}}, Options{}, "2^63"},
-		{[]weights.Want{{Name: "a", Shape: []int64{2, 256}, Types: []weights.Type{tensor.Q6_K}}}, Options{}, "no values are made up"},
+		{[]weights.Want{{Name: "a", Shape: []int64{2, 256}, Types: []weights.Type{tensor.Q5_K}}}, Options{}, "no values are made up"},
 		{[]weights.Want{{Name: "a", Types: []weights.Type{tensor.I64}}}, Options{}, "no values are made up"},
 		{[]weights.Want{{Name: "a", Shape: []int64{-1}}}, Options{}, "negative"},
 	}

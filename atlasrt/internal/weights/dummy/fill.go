@@ -18,6 +18,7 @@ const period = 262139
 // unit is the bytes of a unit of each type.
 var unit = map[weights.Type]int{
 	tensor.BF16: 8, tensor.F16: 8, tensor.F32: 16, tensor.U8: 8, tensor.F8_E4M3: 8, tensor.Q8_0: 34, tensor.Q4_0: 18, tensor.Q4_1: 20,
+	tensor.Q5_0: 22, tensor.Q4_K: 144, tensor.Q6_K: 210,
 }
 
 // What codes are spread by: the root mean square of F8_E4M3 as made here, and of fp4 times block scales.
@@ -156,6 +157,16 @@ func (p pattern) writer() func(dst []byte, v uint64) {
 		return q8(float32(1 / (74 * root) / 131072))
 	case tensor.Q4_0, tensor.Q4_1:
 		return q4(float32(1/(4.6*root)/131072), p.kind == tensor.Q4_1)
+	case tensor.Q5_0:
+		return block(4, 0, 2, float32(1/(9.2*root)/131072))
+	case tensor.Q4_K:
+		return func(dst []byte, v uint64) {
+			block(19, 0, 4, float32(1/(259*root)/131072))(dst, v)
+			minimum := 7.5 * tensor.Float16(binary.LittleEndian.Uint16(dst))
+			binary.LittleEndian.PutUint16(dst[2:], tensor.ToFloat16(minimum))
+		}
+	case tensor.Q6_K:
+		return block(27, 208, 0, float32(1/(1367*root)/131072))
 	}
 	return func(dst []byte, v uint64) { binary.LittleEndian.PutUint64(dst, word(v)) }
 }
@@ -192,5 +203,17 @@ func q4(step float32, minimum bool) func(dst []byte, v uint64) {
 		}
 		binary.LittleEndian.PutUint64(dst[codes:], word(3*v))
 		binary.LittleEndian.PutUint64(dst[codes+8:], word(3*v+1))
+	}
+}
+
+// block makes blocks from n words: the scale from the last, the bytes from codes on from the others.
+func block(n uint64, scale, codes int, step float32) func(dst []byte, v uint64) {
+	return func(dst []byte, v uint64) {
+		var all [27 * 8]byte
+		for k := range n - 1 {
+			binary.LittleEndian.PutUint64(all[8*k:], word(n*v+k))
+		}
+		copy(dst[codes:], all[:])
+		binary.LittleEndian.PutUint16(dst[scale:], blockScale(word(n*v+n-1), step))
 	}
 }
