@@ -13,7 +13,8 @@ import os
 import statistics
 import sys
 
-BYTES = {"bf16": 2, "q8_0": 34 / 32, "q4_0": 18 / 32, "q4_1": 20 / 32, "q5_0": 22 / 32, "q4_k": 144 / 256, "q6_k": 210 / 256}  # of one weight, with its block's scales
+# Of one weight, with its block's scales.
+BYTES = {"bf16": 2, "q8_0": 34 / 32, "q4_0": 18 / 32, "q4_1": 20 / 32, "q5_0": 22 / 32, "q4_k": 144 / 256, "q6_k": 210 / 256}
 
 
 def bytes_per_token(config, kind):

@@ -378,6 +378,9 @@ func TestBlocksOfOtherHardware(t *testing.T) {
 func FuzzStorage(f *testing.F) {
 	f.Add(uint16(32), uint16(32), []byte{9, 32, 32, 2, 0, 0})
 	f.Add(uint16(32), uint16(32), []byte{22, 32, 16, 9, 32, 2, 2, 1, 0})
+	for _, kind := range []tensor.Type{tensor.Q5_0, tensor.Q4_K, tensor.Q6_K, tensor.Q5_K} {
+		f.Add(uint16(31), uint16(255), []byte{byte(kind), 255, 254})
+	}
 	names := []string{"q.weight", "q.weight_scale", "q.weight_scale_2", "q.weight_scale_inv", "q.weight_packed", "q.weight_global_scale", "q.qweight"}
 	f.Fuzz(func(t *testing.T, rows, cols uint16, choice []byte) {
 		rows, cols = rows%80+1, cols%300+1

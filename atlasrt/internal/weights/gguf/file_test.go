@@ -74,7 +74,7 @@ func oneTensor(id uint32, offset uint64, dims ...uint64) *builder {
 
 func aligned(n uint32) *builder { return start(3, 0, 1).key("general.alignment", kindUint32).u32(n) }
 
-const f32, q40 = 0, 2
+const f32, q40, q50, q4k, q6k = 0, 2, 6, 12, 14
 
 var cases = []struct {
 	name string
@@ -119,6 +119,11 @@ var cases = []struct {
 	{"good", oneTensor(f32, 0, 3, 2).data(24), nil},
 	{"good with spare data", oneTensor(f32, 32, 3, 2).data(100), nil},
 	{"good block", oneTensor(q40, 0, 64, 2).data(72), nil},
+	{"good Q5_0", oneTensor(q50, 0, 64, 2).data(88), nil},
+	{"good Q4_K", oneTensor(q4k, 0, 512, 2).data(4 * 144), nil},
+	{"good Q6_K", oneTensor(q6k, 0, 256, 2, 3).data(6 * 210), nil},
+	{"half a block of Q4_K in a row", oneTensor(q4k, 0, 128, 2).data(144), ErrShape},
+	{"Q6_K cut", oneTensor(q6k, 0, 256, 2).data(2*210 - 1), ErrOffset},
 	{"name of no bytes", start(3, 1, 0).info("", f32, 0, 1).data(4), ErrName},
 	{"name of 65 bytes", start(3, 1, 0).info(strings.Repeat("a", 65), f32, 0, 1).data(4), ErrString},
 	{"name with a zero", start(3, 1, 0).info("a\x00", f32, 0, 1).data(4), ErrName},
