@@ -100,7 +100,7 @@ func counting(n int) []int32 {
 
 func (s serving) mixture(scheme op.Scheme) []*Case {
 	x := s.experts
-	up, down := experts(scheme, x.count, 2*x.inner, x.hidden), experts(scheme, x.count, x.hidden, x.inner)
+	up, down := experts(scheme, x.count, 2*x.inner, x.hidden), experts(scheme, x.count, x.hidden, whole(scheme, x.inner))
 	var list []*Case
 	for _, rows := range s.expertRows {
 		name := func(w op.Weight) string {
