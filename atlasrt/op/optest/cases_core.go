@@ -79,6 +79,7 @@ func linearCases(o Options) []*Case {
 func tallCases(scheme op.Scheme) []*Case {
 	var list []*Case
 	for i, s := range []shape{{25600, 160}, {6208, 160}, {3112, 352}} {
+		s.cols = whole(scheme, s.cols)
 		for k, rows := range []int{9, 33, 17}[:min(i+2, 3)] {
 			c := of(fmt.Sprintf("%s %s rows %d", scheme, s, rows), op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)})
 			if (i+k)%2 == 1 {
@@ -92,7 +93,7 @@ func tallCases(scheme op.Scheme) []*Case {
 
 // tallLogits are of all rows, the last first.
 func tallLogits(scheme op.Scheme, outputs, rows int) *Case {
-	const cols = 96
+	cols := whole(scheme, 96)
 	x := op.Logits{W: matrix(scheme, outputs, cols), Rows: int32(rows), InRows: int32(rows)}
 	index := make([]int32, rows)
 	for i := range index {
