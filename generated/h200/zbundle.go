@@ -41,7 +41,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "90334872422563e1a6c2da062524a904",
+		Contract: "7fdc4ca541c2316f66ac1e71e8b6356d",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

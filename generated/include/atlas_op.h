@@ -40,6 +40,9 @@ enum {
     ATLAS_SCHEME_F8 = 5,
     ATLAS_SCHEME_F8BLOCK = 6,
     ATLAS_SCHEME_NVFP4 = 7,
+    ATLAS_SCHEME_Q5_0 = 8,
+    ATLAS_SCHEME_Q4_K = 9,
+    ATLAS_SCHEME_Q6_K = 10,
 };
 
 typedef struct atlas_Weight {

@@ -14,9 +14,9 @@ import (
 )
 
 // deep is a model of as many layers as a large one has, with a dense network first and experts after.
-const deep = `{"model_type": "qwen3_moe", "hidden_size": 64, "num_hidden_layers": 48, "num_attention_heads": 4, "num_key_value_heads": 2,
-	"head_dim": 32, "intermediate_size": 128, "vocab_size": 50, "max_position_embeddings": 256, "rms_norm_eps": 1e-6, "num_experts": 4,
-	"num_experts_per_tok": 2, "moe_intermediate_size": 48, "norm_topk_prob": true, "mlp_only_layers": [0]}`
+const deep = `{"model_type": "qwen3_moe", "hidden_size": 256, "num_hidden_layers": 48, "num_attention_heads": 8, "num_key_value_heads": 2,
+	"head_dim": 32, "intermediate_size": 256, "vocab_size": 50, "max_position_embeddings": 256, "rms_norm_eps": 1e-6, "num_experts": 4,
+	"num_experts_per_tok": 2, "moe_intermediate_size": 256, "norm_topk_prob": true, "mlp_only_layers": [0]}`
 
 // Made-up weights of every scheme give logits of an ordinary size after many layers, where activations are rounded too.
 func TestDummyModelsStayFinite(t *testing.T) {
@@ -29,7 +29,7 @@ func TestDummyModelsStayFinite(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := model.Limits{Rows: 8, Activations: op.BF16}
-	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ4_1, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4} {
+	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ4_1, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K} {
 		target := &Target{Device: host.New(0), Set: oracle.New(op.BF16), Bundle: &bundle.Bundle{Activations: op.BF16}}
 		checkpoint, err := Dummy(target, config, scheme)
 		if err != nil {
