@@ -223,7 +223,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMixed_32(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 188*7 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_4(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
 		s.launchAttentionFew_64_8(q, a)
@@ -233,7 +233,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMixed_64(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 188*7 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_4(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionFew_128_8(q, a)
@@ -245,7 +245,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMixed_128(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 188*7 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_256_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_256_4(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionFew_256_8(q, a)

@@ -58,8 +58,10 @@ struct post {
 #pragma unroll
             for (int b = l / 4; b < kBlocks; b += 8)  // lanes of eight hold the same
 #pragma unroll
-                for (int i = 0; i < kColumns / 4; i++)
-                    store_peer(at(&mail.sums[place][rank][i / 2 * 8 + l % 4 * 2 + i % 2], b), float2{part.state[i / 2][i % 2].max, part.state[i / 2][i % 2].sum});
+                for (int i = 0; i < kColumns / 4; i++) {
+                    const running &x = part.state[i / 2][i % 2];
+                    store_peer(at(&mail.sums[place][rank][i / 2 * 8 + l % 4 * 2 + i % 2], b), float2{x.max, x.sum});
+                }
     }
     __device__ void sent(int n) const {
         __syncwarp();
@@ -97,7 +99,9 @@ struct post {
 #pragma unroll
             for (int i = 0; i < kEach; i++) {
                 const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
-                if (d < kWidth && q < t.count) a.Out[(size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth + d] = __float2bfloat16_rn(values[i] * inverse(state[i].sum));
+                if (d >= kWidth || q >= t.count) continue;
+                atlas_act *out = a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth;
+                out[d] = __float2bfloat16_rn(values[i] * inverse(state[i].sum));
             }
         }
     }

@@ -188,7 +188,8 @@ struct few_queries {
 
 // One tile of keys and values, the next two of the ring. The threads of the four warps call it.
 template <int kDim, int kColumns, int kSlots>
-__device__ few_part<kDim, kColumns> attend(const few_queries<kDim, kColumns> &query, few_shared<kDim, kColumns> &s, ring<kDim, kSlots> &r, int base, float factor) {
+__device__ few_part<kDim, kColumns> attend(const few_queries<kDim, kColumns> &query, few_shared<kDim, kColumns> &s, ring<kDim, kSlots> &r, int base,
+                                           float factor) {
     constexpr int kKeys = kKeysOf<kDim>, kSets = kColumns / 8, kRowTiles = kKeys / 64, kValueTiles = few_part<kDim, kColumns>::kValueTiles;
     const int l = lane(), g = l / 4, q0 = l % 4 * 2, w = warp();
     const auto done = [&] {
