@@ -143,8 +143,8 @@ __device__ void expert_down_e4m3(const atlas_ExpertDown &a, void *scratch) {
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 7) / 8;
     float *products = static_cast<float *>(scratch);
     const atlas::e4m3_list in(products + size_t(total) * a.W.Rows, total, a.W.Cols);
-    atlas::release_next();
     atlas::wait_for_previous();
+    atlas::release_next();  // not sooner: expert_down_total reads at once what is older than this kernel
     atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
