@@ -39,7 +39,7 @@ func llamaModel(t *testing.T, d *host.Device, rows int) (*oracle.Set, model.Mode
 		t.Fatal(err)
 	}
 	set, limits := oracle.New(op.F32), model.Limits{Rows: int32(rows), Activations: op.F32}
-	counter := load.NewCounter(set, load.Stored(checkpoint))
+	counter := load.NewCounter(set, load.Stored(checkpoint, set))
 	llama.New(set, counter, config, limits)
 	loader, err := load.NewLoader(t.Context(), checkpoint, d, stream, set, counter)
 	if err != nil {

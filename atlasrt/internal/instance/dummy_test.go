@@ -35,7 +35,7 @@ func TestDummyModelsStayFinite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counter := load.NewCounter(target.Set, load.Stored(checkpoint))
+		counter := load.NewCounter(target.Set, load.Stored(checkpoint, target.Set))
 		construct(target.Set, counter, limits)
 		if err := counter.Err(); err != nil {
 			t.Fatal(err)

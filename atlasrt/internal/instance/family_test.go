@@ -32,7 +32,7 @@ func prepared(t *testing.T, config string) (weights.Checkpoint, build, *load.Cou
 	if err != nil {
 		t.Fatal(err)
 	}
-	counter := load.NewCounter(target.Set, load.Stored(checkpoint))
+	counter := load.NewCounter(target.Set, load.Stored(checkpoint, target.Set))
 	construct(target.Set, counter, model.Limits{Rows: 8, Activations: op.F32})
 	return checkpoint, construct, counter, target
 }

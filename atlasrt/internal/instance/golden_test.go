@@ -31,7 +31,7 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int
 		t.Fatal(err)
 	}
 	limits := model.Limits{Rows: rows, Activations: op.F32}
-	counter := load.NewCounter(set, load.Stored(c))
+	counter := load.NewCounter(set, load.Stored(c, set))
 	construct(set, counter, limits)
 	if err := counter.Err(); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, load.Stored(c))}
+	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, load.Stored(c, t.Set))}
 	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
 	m := construct(t.Set, p.Counter, p.limits())

@@ -51,7 +51,7 @@ func (a *arena) take(bytes int64) op.Ptr {
 
 // NewLoader takes the memory that counter found and loads checkpoint into it through stream, until ctx ends.
 func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Device, stream device.Stream, set op.Packer, counter *Counter) (*Loader, error) {
-	l := &Loader{ctx: ctx, checkpoint: checkpoint, stored: Stored(checkpoint), device: d, stream: stream, set: set, room: counter.Staging}
+	l := &Loader{ctx: ctx, checkpoint: checkpoint, stored: counter.stored, device: d, stream: stream, set: set, room: counter.Staging}
 	for _, a := range []struct {
 		arena *arena
 		bytes int64

@@ -15,7 +15,7 @@ import (
 func TestLoadingStopsWhenItIsTold(t *testing.T) {
 	m := newMemory(t, "{}", bf16("w", make([]float32, 64), 8, 8))
 	set, d := oracle.New(op.F32), host.New(0)
-	counter := load.NewCounter(set, load.Stored(m))
+	counter := load.NewCounter(set, load.Stored(m, set))
 	parts := func(int32) []model.Part { return []model.Part{{Name: "w", Rows: 8}} }
 	counter.Experts(1, 8, parts)
 	stream, err := d.Stream(0)

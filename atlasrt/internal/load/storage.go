@@ -10,7 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// SchemeOf is how a stored type is kept on the device. Types without kernels of their own become bf16.
+// SchemeOf is how a stored type is kept on a device that has kernels for it. Types that have none anywhere become bf16.
 func SchemeOf(t tensor.Type) op.Scheme {
 	switch t {
 	case tensor.Q8_0:
@@ -50,8 +50,9 @@ const served = "served are FP8 (e4m3) with weight_scale of a tensor or its rows 
 	"compressed-tensors, and GGUF files"
 
 // Stored finds how a checkpoint keeps a tensor that a model knows by name, and whether there is one. A linear is quantised
-// where its scales are; what config.json says only names the method and the size of blocks.
-func Stored(c weights.Checkpoint) func(name string) (Storage, bool) {
+// where its scales are; what config.json says only names the method and the size of blocks. GGUF's blocks become bf16 where set has
+// no kernels for them.
+func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
 	config := c.Config().Object("quantization_config")
 	f := finder{info: c.Info, method: config.StringOr("quant_method", ""), blockRows: 128, blockCols: 128}
 	for _, key := range []string{"format", "quant_algo"} {
@@ -62,7 +63,13 @@ func Stored(c weights.Checkpoint) func(name string) (Storage, bool) {
 	if size := config.Ints("weight_block_size"); len(size) == 2 {
 		f.blockRows, f.blockCols = int64(size[0]), int64(size[1])
 	}
-	return f.find
+	return func(name string) (Storage, bool) {
+		s, ok := f.find(name)
+		if s.Type.Quantized() && set.PackedBytes(s.Scheme, 1, int32(s.Scheme.Block())) == 0 {
+			s.Scheme = op.SchemeBF16
+		}
+		return s, ok
+	}
 }
 
 type finder struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
@@ -100,8 +101,12 @@ func bf16(name string, values []float32, shape ...int64) weights.Tensor {
 
 // place counts and loads a stack of matrices, and reads its rows back through the oracle.
 func place(m weights.Checkpoint, count, cols int32, parts func(e int32) []model.Part) (w op.Weight, rows [][]float32, err error) {
-	set, d := oracle.New(op.F32), host.New(0)
-	counter := load.NewCounter(set, load.Stored(m))
+	return placeOn(oracle.New(op.F32), m, count, cols, parts)
+}
+
+func placeOn(set bundle.Set, m weights.Checkpoint, count, cols int32, parts func(e int32) []model.Part) (w op.Weight, rows [][]float32, err error) {
+	d := host.New(0)
+	counter := load.NewCounter(set, load.Stored(m, set))
 	counted := counter.Experts(count, cols, parts)
 	if err := errors.Join(counter.Err(), weights.Check(m, counter.Wants)); err != nil {
 		return w, nil, err
@@ -351,25 +356,42 @@ func (s lacking) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	return s.Set.PackedBytes(scheme, rows, cols)
 }
 
-// Blocks are kept as they are; hardware without kernels for them says so before anything is loaded.
+// Blocks are kept as they are; where there are no kernels for them they become bf16, and a line says so.
 func TestBlocksOfOtherHardware(t *testing.T) {
 	cases := []struct {
-		kind   tensor.Type
-		scheme op.Scheme
-		want   string
+		kind      tensor.Type
+		here      op.Scheme
+		elsewhere op.Scheme // where there are no kernels for blocks of 256
 	}{
-		{tensor.Q5_0, op.SchemeQ5_0, ""},
-		{tensor.Q4_K, op.SchemeQ4_K, "q.weight is stored as q4_k, for which this hardware has no kernels (it has some for bf16, q8_0,"},
-		{tensor.Q6_K, op.SchemeQ6_K, "q.weight is stored as q6_k, for which this hardware has no kernels"},
-		{tensor.Q5_K, op.SchemeBF16, ""}, // there are no kernels for it anywhere
+		{tensor.Q5_0, op.SchemeQ5_0, op.SchemeQ5_0},
+		{tensor.Q4_K, op.SchemeQ4_K, op.SchemeBF16},
+		{tensor.Q6_K, op.SchemeQ6_K, op.SchemeBF16},
+		{tensor.Q5_K, op.SchemeBF16, op.SchemeBF16}, // there are no kernels for it anywhere
 	}
+	part := func(int32) []model.Part { return []model.Part{{Name: "q.weight", Rows: 32}} }
 	for _, c := range cases {
-		info := weights.Info{Name: "q.weight", Type: c.kind, Shape: []int64{32, 256}}
-		counter := load.NewCounter(lacking{oracle.New(op.F32)}, func(string) (load.Storage, bool) { return load.Plain(info), true })
-		w := counter.Matrix(256, model.Part{Name: "q.weight", Rows: 32})
-		err := counter.Err()
-		if w.Scheme != c.scheme || (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: kept as %s, error %v; want %s and %q", c.kind, w.Scheme, err, c.scheme, c.want)
+		m := newMemory(t, `{}`, repeated("q.weight", c.kind, 0x24, 32, 256))
+		here, want, err := place(m, 1, 256, part)
+		if err != nil || here.Scheme != c.here {
+			t.Errorf("%v: kept as %s, %v; want %s", c.kind, here.Scheme, err, c.here)
+			continue
+		}
+		elsewhere, got, err := placeOn(lacking{oracle.New(op.F32)}, m, 1, 256, part)
+		if err != nil || elsewhere.Scheme != c.elsewhere {
+			t.Errorf("%v: without kernels kept as %s, %v; want %s", c.kind, elsewhere.Scheme, err, c.elsewhere)
+			continue
+		}
+		for r := range want {
+			for i, x := range want[r] {
+				if d := math.Abs(float64(got[r][i] - x)); d > math.Abs(float64(x))/256 {
+					t.Fatalf("%v: element %d of row %d is %v, want %v rounded to bf16", c.kind, i, r, got[r][i], x)
+				}
+			}
+		}
+		counter := load.NewCounter(lacking{oracle.New(op.F32)}, load.Stored(m, lacking{oracle.New(op.F32)}))
+		counter.Matrix(256, part(0)...)
+		if lines := counter.Converted(); (len(lines) == 1) != (c.elsewhere == op.SchemeBF16) {
+			t.Errorf("%v: without kernels it says %q", c.kind, lines)
 		}
 	}
 }
