@@ -15,6 +15,6 @@ struct arguments {
     atlas_ExpertUp op;
 };
 
-extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_up_bf16_few(const __grid_constant__ arguments a) {
-    expert_up_few<ATLAS_SCHEME_BF16, 1, 2, 1, 3, 4112>(a.op);
+extern "C" __global__ void __launch_bounds__(768, 1) atlas_expert_up_bf16_few(const __grid_constant__ arguments a) {
+    expert_up_few<ATLAS_SCHEME_BF16, 1, 3, 1, 2, 4112>(a.op);
 }

@@ -15,6 +15,6 @@ struct arguments {
     atlas_ExpertUp op;
 };
 
-extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_up_f8_few(const __grid_constant__ arguments a) {
-    expert_up_few<ATLAS_SCHEME_F8, 1, 2, 2, 2, 4112>(a.op);
+extern "C" __global__ void __launch_bounds__(768, 1) atlas_expert_up_f8_few(const __grid_constant__ arguments a) {
+    expert_up_few<ATLAS_SCHEME_F8, 1, 3, 1, 4, 4112>(a.op);
 }

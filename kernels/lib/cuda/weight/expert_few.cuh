@@ -25,44 +25,39 @@ struct picked_table {
     float weights[kMost];
     int count;
 
-    // Tells whether there are other picks than before.
-    __device__ bool read_list(const int32_t *starts, int experts, int total) {
+    // Reads all; tells whether the list is another one than before. Experts are below 0 where there is none. Loads come first, so that
+    // they take no longer than one. ids and from may be null.
+    __device__ bool read(const int32_t *starts, const int32_t *sorted, const int32_t *ids, const float *from, int all, int total) {
+        const bool mine = lane() < total;
+        const int pick = mine ? __ldcg(sorted + lane()) : 0, expert = mine && ids ? __ldcg(ids + lane()) : -1;
+        const float weight = mine && from ? __ldcg(from + lane()) : 0.0f;
         bool news = false;
         int n = 0;
-        for (int base = 0; base < experts; base += 128) {
+        for (int base = 0; base < all; base += 128) {
             picked p[4];
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const int e = base + i * 32 + lane();
-                p[i] = {e, e < experts ? __ldcg(starts + e) : 0, e < experts ? __ldcg(starts + e + 1) : 0};
+                p[i] = {e, e < all ? __ldcg(starts + e) : 0, e < all ? __ldcg(starts + e + 1) : 0};
             }
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const bool there = p[i].begin >= 0 && p[i].begin < p[i].end && p[i].end <= total;
-                const uint32_t all = __ballot_sync(kAllLanes, there);
-                const int at = n + __popc(all & (1u << lane()) - 1);
+                const uint32_t which = __ballot_sync(kAllLanes, there);
+                const int at = n + __popc(which & (1u << lane()) - 1);
                 p[i].end = min(p[i].end, p[i].begin + kRows);
                 if (there && at < kMost) {
                     news |= list[at].expert != p[i].expert || list[at].begin != p[i].begin || list[at].end != p[i].end;
                     list[at] = p[i];
                 }
-                n += __popc(all);
+                n += __popc(which);
             }
         }
         news |= n != count;
         __syncwarp();
         if (lane() == 0) count = min(n, kMost);
+        if (mine) order[lane()] = min(max(pick, 0), total - 1), experts[lane()] = expert < all ? expert : -1, weights[lane()] = weight;
         return news;
-    }
-    __device__ void read_order(const int32_t *from, int total) {
-        if (lane() < total) order[lane()] = min(max(__ldcg(from + lane()), 0), total - 1);
-    }
-    // Experts are below 0 where there is none.
-    __device__ void read_weights(const int32_t *ids, const float *from, int total, int all) {
-        if (lane() >= total) return;
-        const int expert = __ldcg(ids + lane());
-        experts[lane()] = expert < all ? expert : -1;
-        weights[lane()] = __ldcg(from + lane());
     }
 };
 
@@ -116,7 +111,7 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
     __syncthreads();
     release_next();
     wait_for_previous();
-    if (warp() == 0) table.read_list(a.Starts, w.Count, total), table.read_order(a.Order, total);
+    if (warp() == 0) table.read(a.Starts, a.Order, nullptr, nullptr, w.Count, total);
     copy_rows<shape::kWarps * 32>(pool, pitch, a.In, a.Rows, w.Cols, rows_there);
     __syncthreads();
     const int items = begin < end ? table.count * groups : 0, step = gridDim.x * kTeams, start = team * gridDim.x + blockIdx.x;
@@ -222,18 +217,13 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
     release_next();
     if (threadIdx.x == 0) init_barrier(rows_there, kWarps * 32), fence_barriers();
     zero_tails<kWarps * 32>(pool, total, pitch, w.Cols);
-    if (warp() == 0) table.read_list(a.Starts, w.Count, total);
+    if (warp() == 0) table.read(a.Starts, a.Order, a.IDs, a.Weights, w.Count, total);
     __syncthreads();
     start();
     __syncthreads();
     wait_for_previous();
     copy_rows<kWarps * 32>(pool, pitch, a.In, total, w.Cols, rows_there);
-    bool news = false;
-    if (warp() == 0) {
-        table.read_weights(a.IDs, a.Weights, total, w.Count);
-        table.read_order(a.Order, total);
-        news = table.read_list(a.Starts, w.Count, total);
-    }
+    const bool news = warp() == 0 && table.read(a.Starts, a.Order, a.IDs, a.Weights, w.Count, total);
     if (__syncthreads_or(news)) {
         for (int s = 0; s < begun; s++) ring.wait(), ring.drop();
         start();
