@@ -43,14 +43,16 @@ func (c *buildCommand) Validate() error {
 }
 
 func (c *buildCommand) Run(env *environment) error {
-	if mark := c.mark(env); mark != "" {
+	mark := c.mark(env)
+	if mark != "" {
 		if _, err := os.Stat(mark); err == nil {
 			return nil
 		}
 	}
 	settled, err := c.build(env)
-	if err == nil && settled {
-		leaveMark(c.mark(env))
+	// Only a build that changed nothing, while nobody else did, has seen what the mark would say.
+	if err == nil && settled && mark != "" && c.mark(env) == mark {
+		leaveMark(mark)
 	}
 	return err
 }

@@ -76,8 +76,7 @@ func (c *buildCommand) mark(env *environment) string {
 
 // leaveMark notes that nothing is left to do. Without a mark the next build only takes longer.
 func leaveMark(file string) {
-	if file == "" || os.MkdirAll(filepath.Dir(file), 0o777) != nil {
-		return
+	if os.MkdirAll(filepath.Dir(file), 0o777) == nil {
+		_ = os.WriteFile(file, nil, 0o666)
 	}
-	_ = os.WriteFile(file, nil, 0o666)
 }
