@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,26 +169,6 @@ func (e *Engine) Close() error {
 	})
 	return e.failure
 }
-
-// Heartbeat is when the loop last began a step, or now while there is nothing to do. One that stays behind means that a
-// step hangs.
-func (e *Engine) Heartbeat() time.Time {
-	if beat := e.beat.Load(); beat >= 0 {
-		return e.started.Add(time.Duration(beat))
-	}
-	return time.Now()
-}
-
-// Err is why steps fail, from a failed step after which the device did not work until a step succeeds.
-func (e *Engine) Err() error {
-	if err := e.broken.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// Lost is closed when the device is first found not to work any more. Most devices never do again in this process.
-func (e *Engine) Lost() <-chan struct{} { return e.lost }
 
 // loop is the engine: step after step. A step is planned and queued; while the device works, the tokens of the step before
 // are handed out. Where the device overlaps, that step may still run when the next one is queued.
@@ -377,28 +356,4 @@ func (e *Engine) collect(f *flight) (tokens []int32, err error) {
 		err = e.readLogits(f)
 	}
 	return tokens, err
-}
-
-// recovered turns a panic into an error: it fails the requests of the step, not the server.
-func (e *Engine) recovered(err *error) {
-	if value := recover(); value != nil {
-		*err = fmt.Errorf("a step panicked: %v", value)
-		e.log.Error("step panicked", "value", value, "stack", string(debug.Stack()))
-	}
-}
-
-// fail looks whether the device still works: what a failed step left queued runs or fails here, and not in the next step.
-func (e *Engine) fail(err error) {
-	e.read = time.Time{}
-	e.log.Error("step failed", "error", err)
-	e.runner.stream.Sync() // its error belongs to the step that failed already
-	if again := e.runner.stream.Sync(); again != nil {
-		again = fmt.Errorf("the device does not work any more: %w", again)
-		e.broken.Store(&again)
-		select {
-		case <-e.lost:
-		default:
-			close(e.lost)
-		}
-	}
 }
