@@ -40,7 +40,7 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 				case math.IsNaN(g[at] - w[at]):
 					return math.Inf(1), fmt.Sprintf("%s is %g, want %g", f.at(at), g[at], w[at])
 				default:
-					row.add(at, w[at], g[at], step(f.dtype, w[at]))
+					row.add(at, w[at], g[at])
 				}
 			}
 			if e := row.error(f.cols, least); e > worst {
@@ -54,34 +54,24 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 // difference is that of two rows.
 type difference struct {
 	want, distance float64 // sums of squares
-	largest        float64 // of one element
-	highest        float64 // of one element, less what rounding explains
-	at             int     // which is largest
+	highest        float64 // of one element
+	at             int     // which that is
 }
 
-// add counts one element. What lies between two numbers of its type may be rounded to either, so that much of the distance of a
-// single element says nothing; in the row's it counts.
-func (d *difference) add(at int, want, got, step float64) {
+func (d *difference) add(at int, want, got float64) {
 	distance := math.Abs(got - want)
 	d.want += want * want
 	d.distance += distance * distance
-	if distance > d.largest {
-		d.largest, d.at = distance, at
+	if distance > d.highest {
+		d.highest, d.at = distance, at
 	}
-	d.highest = max(d.highest, distance-step)
-}
-
-// step is how far the next number of a type is from x.
-func step(dtype op.DType, x float64) float64 {
-	if dtype != op.BF16 {
-		return 0
-	}
-	_, exponent := math.Frexp(x)
-	return math.Ldexp(1, max(exponent, -125)-8)
 }
 
 // error is relative to the root mean square of the row, or to least if that is more.
 func (d *difference) error(cols int, least float64) float64 {
+	if d.highest == 0 {
+		return 0
+	}
 	distance := max(math.Sqrt(d.distance/float64(max(cols, few))), d.highest/peak)
 	return distance / max(math.Sqrt(d.want/float64(cols)), least)
 }
