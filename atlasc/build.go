@@ -43,25 +43,26 @@ func (c *buildCommand) Validate() error {
 }
 
 func (c *buildCommand) Run(env *environment) error {
-	mark := c.mark(env)
-	if mark != "" {
-		if _, err := os.Stat(mark); err == nil {
-			return nil
-		}
+	if c.Smoke || c.PTX != "" || c.Out != "" { // these do something each time
+		_, _, err := c.build(env)
+		return err
 	}
-	settled, err := c.build(env)
-	// Only a build that changed nothing, while nobody else did, has seen what the mark would say.
-	if err == nil && settled && mark != "" && c.mark(env) == mark {
-		leaveMark(mark)
+	before, unclear := c.look(env)
+	if unclear == nil && before.settled() {
+		return nil
+	}
+	p, packages, err := c.build(env)
+	if err == nil && unclear == nil && p != nil {
+		before.leaveMark(p, packages)
 	}
 	return err
 }
 
-// build does it, and tells whether it left nothing to do.
-func (c *buildCommand) build(env *environment) (settled bool, err error) {
+// build does it, and returns what it compiled; no project where something is left to do.
+func (c *buildCommand) build(env *environment) (*project, []*emit.Package, error) {
 	p, packages, err := c.generate(env)
 	if err != nil || c.NoCompile {
-		return err == nil, err
+		return p, nil, err
 	}
 	work := env.image
 	if c.Smoke {
@@ -89,9 +90,12 @@ func (c *buildCommand) build(env *environment) (settled bool, err error) {
 		failed = append(failed, err)
 	}
 	if len(absent) == len(packages) { // else what can be built is built
-		return false, absent[0]
+		return nil, nil, absent[0]
 	}
-	return len(absent) == 0, errors.Join(failed...)
+	if len(absent) > 0 {
+		p = nil
+	}
+	return p, packages, errors.Join(failed...)
 }
 
 // generate reads the sources, writes the code, and returns what is to be compiled. Nobody else writes meanwhile.
