@@ -119,10 +119,12 @@ type sizeFlags struct {
 	BlockSize      int    `help:"Tokens of a cache block; 0: 16."`
 	KVType         string `help:"How keys and values are kept; auto is bf16, or f32 with --exact." enum:"auto,bf16,f32" default:"auto"`
 	Memory         string `help:"Most memory in all, such as 8GiB; empty: nine tenths of what is free."`
+
+	KeepActivations bool `help:"Never round activations to FP8. Without it steps of many rows do on an H200 where the checkpoint asks for it (FP8 blocks with dynamic activations), unless --exact is given."`
 }
 
 func (f sizeFlags) sizes(exact bool) (instance.Sizes, error) {
-	s := instance.Sizes{MaxContext: f.MaxContext, MaxSequences: f.MaxSequences, MaxBatchTokens: f.MaxBatchTokens, BlockSize: f.BlockSize, KVType: op.BF16}
+	s := instance.Sizes{MaxContext: f.MaxContext, MaxSequences: f.MaxSequences, MaxBatchTokens: f.MaxBatchTokens, BlockSize: f.BlockSize, KVType: op.BF16, KeepActivations: f.KeepActivations}
 	if f.KVType == "f32" || f.KVType == "auto" && exact {
 		s.KVType = op.F32
 	}

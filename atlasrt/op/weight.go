@@ -98,16 +98,30 @@ func (s Scheme) RawBytes(rows, cols int64) int64 {
 	return bytes
 }
 
+// Rounding is what activations may become before a kernel multiplies them, where the checkpoint means them to be rounded. No
+// kernel must; one that does says so in its manifest, and asks for it in its condition.
+type Rounding int32
+
+// Roundings.
+const (
+	// RoundingNone leaves activations what they are.
+	RoundingNone Rounding = iota
+	// RoundingE4M3x128 is e4m3 with a scale for each 128 columns of a row, as oracle.RoundE4M3 has it.
+	RoundingE4M3x128
+)
+
 // Weight is one packed matrix, or Count of them stacked, in the layout that the hardware's kernels read.
 //
 // The layout follows from Scheme, Rows and Cols alone: every kernel of a set that serves a scheme reads the same
 // bytes. Pack makes them, Unpack gives the checkpoint's bytes back.
 type Weight struct {
-	Data   Ptr    // packed codes and block scales of matrix 0
-	Scale  Ptr    // f32 [Count,Rows]: a factor per row besides the blocks' own; zero means one
-	Stride int64  // bytes from one stacked matrix to the next
-	Scheme Scheme // of every matrix
-	Rows   int32  // outputs
-	Cols   int32  // inputs
-	Count  int32  // stacked matrices; experts have many
+	Data     Ptr      // packed codes and block scales of matrix 0
+	Scale    Ptr      // f32 [Count,Rows]: a factor per row besides the blocks' own; zero means one
+	Stride   int64    // bytes from one stacked matrix to the next
+	Scheme   Scheme   // of every matrix
+	Rows     int32    // outputs
+	Cols     int32    // inputs
+	Count    int32    // stacked matrices; experts have many
+	Rounding Rounding // what kernels may make of activations
+	_        int32
 }

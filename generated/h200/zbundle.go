@@ -41,7 +41,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "5bdccb837d1564607ac28ff9e6cd7509",
+		Contract: "ff97e4485e3633b3809331412bc63f25",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -45,6 +45,12 @@ enum {
     ATLAS_SCHEME_Q6_K = 10,
 };
 
+typedef int32_t atlas_Rounding;
+enum {
+    ATLAS_ROUNDING_NONE = 0,
+    ATLAS_ROUNDING_E4M3X128 = 1,
+};
+
 typedef struct atlas_Weight {
     uint8_t *Data;
     float *Scale;
@@ -53,8 +59,10 @@ typedef struct atlas_Weight {
     int32_t Rows;
     int32_t Cols;
     int32_t Count;
+    atlas_Rounding Rounding;
+    int32_t pad_;
 } atlas_Weight;
-static_assert(sizeof(atlas_Weight) == 40, "size of op.Weight");
+static_assert(sizeof(atlas_Weight) == 48, "size of op.Weight");
 static_assert(offsetof(atlas_Weight, Data) == 0, "op.Weight.Data");
 static_assert(offsetof(atlas_Weight, Scale) == 8, "op.Weight.Scale");
 static_assert(offsetof(atlas_Weight, Stride) == 16, "op.Weight.Stride");
@@ -62,6 +70,8 @@ static_assert(offsetof(atlas_Weight, Scheme) == 24, "op.Weight.Scheme");
 static_assert(offsetof(atlas_Weight, Rows) == 28, "op.Weight.Rows");
 static_assert(offsetof(atlas_Weight, Cols) == 32, "op.Weight.Cols");
 static_assert(offsetof(atlas_Weight, Count) == 36, "op.Weight.Count");
+static_assert(offsetof(atlas_Weight, Rounding) == 40, "op.Weight.Rounding");
+static_assert(offsetof(atlas_Weight, pad_) == 44, "op.Weight.pad_");
 
 typedef struct atlas_Convert {
     void *Out;            // out   [Count] of OutType
@@ -94,12 +104,12 @@ typedef struct atlas_Embedding {
     int32_t Rows;
     int32_t pad_;
 } atlas_Embedding;
-static_assert(sizeof(atlas_Embedding) == 64, "size of op.Embedding");
+static_assert(sizeof(atlas_Embedding) == 72, "size of op.Embedding");
 static_assert(offsetof(atlas_Embedding, Out) == 0, "op.Embedding.Out");
 static_assert(offsetof(atlas_Embedding, IDs) == 8, "op.Embedding.IDs");
 static_assert(offsetof(atlas_Embedding, W) == 16, "op.Embedding.W");
-static_assert(offsetof(atlas_Embedding, Rows) == 56, "op.Embedding.Rows");
-static_assert(offsetof(atlas_Embedding, pad_) == 60, "op.Embedding.pad_");
+static_assert(offsetof(atlas_Embedding, Rows) == 64, "op.Embedding.Rows");
+static_assert(offsetof(atlas_Embedding, pad_) == 68, "op.Embedding.pad_");
 
 typedef struct atlas_ExpertDown {
     atlas_act *Out;         // out   [Rows,W.Rows]
@@ -112,7 +122,7 @@ typedef struct atlas_ExpertDown {
     int32_t Rows;
     int32_t TopK;
 } atlas_ExpertDown;
-static_assert(sizeof(atlas_ExpertDown) == 96, "size of op.ExpertDown");
+static_assert(sizeof(atlas_ExpertDown) == 104, "size of op.ExpertDown");
 static_assert(offsetof(atlas_ExpertDown, Out) == 0, "op.ExpertDown.Out");
 static_assert(offsetof(atlas_ExpertDown, In) == 8, "op.ExpertDown.In");
 static_assert(offsetof(atlas_ExpertDown, IDs) == 16, "op.ExpertDown.IDs");
@@ -120,8 +130,8 @@ static_assert(offsetof(atlas_ExpertDown, Weights) == 24, "op.ExpertDown.Weights"
 static_assert(offsetof(atlas_ExpertDown, Order) == 32, "op.ExpertDown.Order");
 static_assert(offsetof(atlas_ExpertDown, Starts) == 40, "op.ExpertDown.Starts");
 static_assert(offsetof(atlas_ExpertDown, W) == 48, "op.ExpertDown.W");
-static_assert(offsetof(atlas_ExpertDown, Rows) == 88, "op.ExpertDown.Rows");
-static_assert(offsetof(atlas_ExpertDown, TopK) == 92, "op.ExpertDown.TopK");
+static_assert(offsetof(atlas_ExpertDown, Rows) == 96, "op.ExpertDown.Rows");
+static_assert(offsetof(atlas_ExpertDown, TopK) == 100, "op.ExpertDown.TopK");
 
 typedef struct atlas_ExpertUp {
     atlas_act *Out;         // out   [Rows*TopK,W.Rows/2]
@@ -132,14 +142,14 @@ typedef struct atlas_ExpertUp {
     int32_t Rows;
     int32_t TopK;
 } atlas_ExpertUp;
-static_assert(sizeof(atlas_ExpertUp) == 80, "size of op.ExpertUp");
+static_assert(sizeof(atlas_ExpertUp) == 88, "size of op.ExpertUp");
 static_assert(offsetof(atlas_ExpertUp, Out) == 0, "op.ExpertUp.Out");
 static_assert(offsetof(atlas_ExpertUp, In) == 8, "op.ExpertUp.In");
 static_assert(offsetof(atlas_ExpertUp, Order) == 16, "op.ExpertUp.Order");
 static_assert(offsetof(atlas_ExpertUp, Starts) == 24, "op.ExpertUp.Starts");
 static_assert(offsetof(atlas_ExpertUp, W) == 32, "op.ExpertUp.W");
-static_assert(offsetof(atlas_ExpertUp, Rows) == 72, "op.ExpertUp.Rows");
-static_assert(offsetof(atlas_ExpertUp, TopK) == 76, "op.ExpertUp.TopK");
+static_assert(offsetof(atlas_ExpertUp, Rows) == 80, "op.ExpertUp.Rows");
+static_assert(offsetof(atlas_ExpertUp, TopK) == 84, "op.ExpertUp.TopK");
 
 typedef struct atlas_Fill {
     uint32_t *Out;   // out   [Count]
@@ -161,13 +171,13 @@ typedef struct atlas_Linear {
     int32_t Rows;
     int32_t OutPitch;
 } atlas_Linear;
-static_assert(sizeof(atlas_Linear) == 72, "size of op.Linear");
+static_assert(sizeof(atlas_Linear) == 80, "size of op.Linear");
 static_assert(offsetof(atlas_Linear, Out) == 0, "op.Linear.Out");
 static_assert(offsetof(atlas_Linear, In) == 8, "op.Linear.In");
 static_assert(offsetof(atlas_Linear, Bias) == 16, "op.Linear.Bias");
 static_assert(offsetof(atlas_Linear, W) == 24, "op.Linear.W");
-static_assert(offsetof(atlas_Linear, Rows) == 64, "op.Linear.Rows");
-static_assert(offsetof(atlas_Linear, OutPitch) == 68, "op.Linear.OutPitch");
+static_assert(offsetof(atlas_Linear, Rows) == 72, "op.Linear.Rows");
+static_assert(offsetof(atlas_Linear, OutPitch) == 76, "op.Linear.OutPitch");
 
 typedef struct atlas_Logits {
     float *Out;            // out   [Rows,W.Rows]
@@ -177,23 +187,23 @@ typedef struct atlas_Logits {
     int32_t Rows;
     int32_t InRows;
 } atlas_Logits;
-static_assert(sizeof(atlas_Logits) == 72, "size of op.Logits");
+static_assert(sizeof(atlas_Logits) == 80, "size of op.Logits");
 static_assert(offsetof(atlas_Logits, Out) == 0, "op.Logits.Out");
 static_assert(offsetof(atlas_Logits, In) == 8, "op.Logits.In");
 static_assert(offsetof(atlas_Logits, Index) == 16, "op.Logits.Index");
 static_assert(offsetof(atlas_Logits, W) == 24, "op.Logits.W");
-static_assert(offsetof(atlas_Logits, Rows) == 64, "op.Logits.Rows");
-static_assert(offsetof(atlas_Logits, InRows) == 68, "op.Logits.InRows");
+static_assert(offsetof(atlas_Logits, Rows) == 72, "op.Logits.Rows");
+static_assert(offsetof(atlas_Logits, InRows) == 76, "op.Logits.InRows");
 
 typedef struct atlas_Pack {
     atlas_Weight W;      // out
     const uint8_t *Raw;  // in    [Bytes]
     int64_t Bytes;
 } atlas_Pack;
-static_assert(sizeof(atlas_Pack) == 56, "size of op.Pack");
+static_assert(sizeof(atlas_Pack) == 64, "size of op.Pack");
 static_assert(offsetof(atlas_Pack, W) == 0, "op.Pack.W");
-static_assert(offsetof(atlas_Pack, Raw) == 40, "op.Pack.Raw");
-static_assert(offsetof(atlas_Pack, Bytes) == 48, "op.Pack.Bytes");
+static_assert(offsetof(atlas_Pack, Raw) == 48, "op.Pack.Raw");
+static_assert(offsetof(atlas_Pack, Bytes) == 56, "op.Pack.Bytes");
 
 typedef struct atlas_PagedAttention {
     atlas_act *Out;          // out   [Rows,Heads*HeadDim]
@@ -412,7 +422,7 @@ typedef struct atlas_Unpack {
     atlas_Weight W;  // in
     int64_t Bytes;
 } atlas_Unpack;
-static_assert(sizeof(atlas_Unpack) == 56, "size of op.Unpack");
+static_assert(sizeof(atlas_Unpack) == 64, "size of op.Unpack");
 static_assert(offsetof(atlas_Unpack, Raw) == 0, "op.Unpack.Raw");
 static_assert(offsetof(atlas_Unpack, W) == 8, "op.Unpack.W");
-static_assert(offsetof(atlas_Unpack, Bytes) == 48, "op.Unpack.Bytes");
+static_assert(offsetof(atlas_Unpack, Bytes) == 56, "op.Unpack.Bytes");

@@ -180,6 +180,9 @@ func (k *Kernel) check(diags *diag.List) {
 	if k.Rounds != "" && !slices.Contains(roundings, k.Rounds) {
 		diags.Add(k.At("rounds"), diag.Suggest(k.Rounds, roundings), "rounding %q is unknown", k.Rounds)
 	}
+	if k.Rounds != "" && !strings.Contains(k.When, "W.Rounding == ") {
+		diags.Add(k.At("when"), "add W.Rounding == RoundingE4M3x128, or whichever it is", "kernel %s rounds activations of matrices that do not allow it", k.Name)
+	}
 	word(diags, k.place, "name", k.Name)
 	if len(k.Launch) > 0 && !k.Shape.empty() {
 		diags.Add(k.Launch[0].At(""), "move them into a launch", "kernel %s has launches, and inst, grid or the like of its own besides", k.Name)

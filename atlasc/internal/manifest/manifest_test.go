@@ -63,14 +63,14 @@ func TestRead(t *testing.T) {
 
 func TestRoundingsAreKnown(t *testing.T) {
 	cases := []struct {
-		rounds   string
-		findings int
-	}{{"", 0}, {"e4m3x128", 0}, {"e4m3", 1}}
+		rounds, when string
+		findings     int
+	}{{"", "Rows > 1", 0}, {"e4m3x128", "Rows > 1 && W.Rounding == RoundingE4M3x128", 0}, {"e4m3x128", "Rows > 1", 1}, {"e4m3", "W.Rounding == RoundingE4M3x128", 1}}
 	for _, c := range cases {
 		var diags diag.List
-		Read("a.toml", "[[kernel]]\nop = \"Linear\"\nname = \"x\"\nbody = \"x.h\"\ninst = \"x\"\ngrid = [\"1\"]\nrounds = \""+c.rounds+"\"\n", &diags)
+		Read("a.toml", "[[kernel]]\nop = \"Linear\"\nname = \"x\"\nbody = \"x.h\"\ninst = \"x\"\ngrid = [\"1\"]\nrounds = \""+c.rounds+"\"\nwhen = \""+c.when+"\"\n", &diags)
 		if len(diags) != c.findings {
-			t.Errorf("rounds = %q: got %v, want %d findings", c.rounds, diags, c.findings)
+			t.Errorf("rounds = %q, when = %q: got %v, want %d findings", c.rounds, c.when, diags, c.findings)
 		}
 	}
 }

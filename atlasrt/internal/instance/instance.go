@@ -23,6 +23,8 @@ type Sizes struct {
 	BlockSize      int   // tokens of a cache block
 	Memory         int64 // bytes in all
 	KVType         op.DType
+
+	KeepActivations bool // as they are, also where the checkpoint means them to be rounded
 }
 
 // Prepared is a checkpoint that fits its kernels, measured but not loaded.
@@ -44,7 +46,11 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, load.Stored(c, t.Set))}
+	stored := load.Stored(c, t.Set)
+	if s.KeepActivations {
+		stored = load.Unrounded(stored)
+	}
+	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, stored)}
 	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
 	m := construct(t.Set, p.Counter, p.limits())

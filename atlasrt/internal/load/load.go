@@ -63,13 +63,17 @@ func (c *Counter) want(w weights.Want, kept op.Scheme) bool {
 }
 
 // Scheme implements model.Source.
-func (c *Counter) Scheme(name string) op.Scheme { return schemeOf(c.stored, name) }
+func (c *Counter) Scheme(name string) op.Scheme {
+	scheme, _ := formOf(c.stored, name)
+	return scheme
+}
 
-func schemeOf(stored func(name string) (Storage, bool), name string) op.Scheme {
+// formOf is how a matrix is kept, and what may become of activations before they meet it.
+func formOf(stored func(name string) (Storage, bool), name string) (op.Scheme, op.Rounding) {
 	if s, ok := stored(name); ok && s.problem == "" {
-		return s.Scheme
+		return s.Scheme, s.Rounding
 	}
-	return op.SchemeBF16
+	return op.SchemeBF16, op.RoundingNone
 }
 
 // Matrix implements model.Source.
@@ -80,7 +84,8 @@ func (c *Counter) Matrix(cols int32, parts ...model.Part) op.Weight {
 // Experts implements model.Source.
 func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) op.Weight {
 	first := parts(0)[0].Name
-	w := op.Weight{Cols: cols, Count: count, Scheme: c.Scheme(first)}
+	w := op.Weight{Cols: cols, Count: count}
+	w.Scheme, w.Rounding = formOf(c.stored, first)
 	for e := range count {
 		w.Rows = 0
 		for _, p := range parts(e) {

@@ -107,7 +107,10 @@ func (l *Loader) fail(err error) {
 }
 
 // Scheme implements model.Source.
-func (l *Loader) Scheme(name string) op.Scheme { return schemeOf(l.stored, name) }
+func (l *Loader) Scheme(name string) op.Scheme {
+	scheme, _ := formOf(l.stored, name)
+	return scheme
+}
 
 // Matrix implements model.Source.
 func (l *Loader) Matrix(cols int32, parts ...model.Part) op.Weight {
@@ -116,7 +119,8 @@ func (l *Loader) Matrix(cols int32, parts ...model.Part) op.Weight {
 
 // Experts implements model.Source.
 func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op.Weight {
-	w := op.Weight{Cols: cols, Count: count, Scheme: l.Scheme(parts(0)[0].Name)}
+	w := op.Weight{Cols: cols, Count: count}
+	w.Scheme, w.Rounding = formOf(l.stored, parts(0)[0].Name)
 	for _, p := range parts(0) {
 		w.Rows += p.Rows
 	}

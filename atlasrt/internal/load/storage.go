@@ -33,6 +33,7 @@ func SchemeOf(t tensor.Type) op.Scheme {
 type Storage struct {
 	weights.Info           // of the elements, blocks or codes
 	Scheme       op.Scheme // how a matrix is kept on the device
+	Rounding     op.Rounding
 
 	blocks    weights.Info // scales of blocks; no name: none apart from the codes
 	blockRows int64        // rows and columns that share one, for SchemeF8Block
@@ -60,6 +61,7 @@ func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
 			f.method += " " + detail
 		}
 	}
+	f.rounding = rounding(config)
 	if size := config.Ints("weight_block_size"); len(size) == 2 {
 		f.blockRows, f.blockCols = int64(size[0]), int64(size[1])
 	}
@@ -76,6 +78,7 @@ type finder struct {
 	info                 func(name string) (weights.Info, bool)
 	method               string // of quantisation, as config.json calls it
 	blockRows, blockCols int64
+	rounding             op.Rounding // of linears in blocks
 }
 
 func (f finder) find(name string) (Storage, bool) {
@@ -127,7 +130,7 @@ func (f finder) float8(linear string, w weights.Info) Storage {
 		s.problem = fmt.Sprintf("has a scale for each block of %d×%d, wanted multiples of %d rows and of %d columns",
 			f.blockRows, f.blockCols, op.F8BlockRows, op.F8BlockCols)
 	default:
-		s.blocks = scale
+		s.blocks, s.Rounding = scale, f.rounding
 	}
 	return s
 }

@@ -104,7 +104,27 @@ func (c *Case) random(seed uint64) *rand.Rand {
 // matrix is a weight to be filled.
 func matrix(scheme op.Scheme, rows, cols int) op.Weight { return experts(scheme, 1, rows, cols) }
 
-// experts is a stack of them.
+// experts is a stack of them, which allow the rounding that published checkpoints of a scheme ask for.
 func experts(scheme op.Scheme, count, rows, cols int) op.Weight {
-	return op.Weight{Scheme: scheme, Rows: int32(rows), Cols: int32(cols), Count: int32(count)}
+	w := op.Weight{Scheme: scheme, Rows: int32(rows), Cols: int32(cols), Count: int32(count)}
+	if scheme == op.SchemeF8Block {
+		w.Rounding = op.RoundingE4M3x128
+	}
+	return w
+}
+
+// keeping are the cases whose matrices allow activations to be rounded, with the same ones where they do not.
+func keeping(list []*Case) []*Case {
+	for _, c := range list {
+		w, ok := c.weight()
+		if !ok || w.Rounding == op.RoundingNone {
+			continue
+		}
+		kept := c.clone()
+		kept.Name += ", activations kept"
+		w.Rounding = op.RoundingNone
+		kept.args.FieldByName("W").Set(reflect.ValueOf(w))
+		list = append(list, kept)
+	}
+	return list
 }

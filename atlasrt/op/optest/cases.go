@@ -10,8 +10,8 @@ import (
 func cases(o Options) []*Case {
 	var list []*Case
 	for _, group := range [][]*Case{
-		packingCases(o), bufferCases(), embeddingCases(), normCases(), linearCases(o), gateCases(), logitsCases(o),
-		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), expertCases(o), sampleCases(o), resolveCases(),
+		packingCases(o), bufferCases(), embeddingCases(), normCases(), keeping(linearCases(o)), gateCases(), logitsCases(o),
+		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(),
 	} {
 		list = append(list, group...)
 	}

@@ -80,7 +80,7 @@ func (j *judge) judge(c *Case) Result {
 	if err != nil {
 		return result.failed(err)
 	}
-	want, draws, err := j.reference(p, j.rule(j.target.launched))
+	want, draws, err := j.reference(p, j.rule(c, j.target.launched))
 	if err != nil {
 		return result.failed(err)
 	}
@@ -97,8 +97,11 @@ func (j *judge) judge(c *Case) Result {
 	return result
 }
 
-// rule is how the kernels of a call round activations.
-func (j *judge) rule(launched []op.Kernel) string {
+// rule is how the kernels of a call round activations. Where they are to be kept, none of them is excused.
+func (j *judge) rule(c *Case, launched []op.Kernel) string {
+	if w, ok := c.weight(); ok && w.Rounding == op.RoundingNone {
+		return ""
+	}
 	for _, k := range launched {
 		if rule := j.Rounds[k]; rule != "" {
 			return rule

@@ -55,7 +55,7 @@ func shapedCase(s Shape) (*Case, error) {
 		}
 	}
 	name := fmt.Sprintf("%d rows", s.Args["Rows"])
-	w := op.Weight{Scheme: op.Scheme(s.number("W.Scheme")), Rows: s.number("W.Rows"), Cols: s.number("W.Cols"), Count: max(s.number("W.Count"), 1)}
+	w := op.Weight{Scheme: op.Scheme(s.number("W.Scheme")), Rows: s.number("W.Rows"), Cols: s.number("W.Cols"), Count: max(s.number("W.Count"), 1), Rounding: op.Rounding(s.number("W.Rounding"))}
 	if slices.Contains([]string{"Linear", "Logits", "ExpertUp", "ExpertDown"}, s.Op) {
 		if w.Scheme.String() == "unknown" || w.Rows < 1 || w.Cols < 1 || int64(w.Cols)%w.Scheme.Block() != 0 {
 			return nil, fmt.Errorf("%s: no matrix of %d rows and %d columns in scheme %d", s.Op, w.Rows, w.Cols, w.Scheme)
