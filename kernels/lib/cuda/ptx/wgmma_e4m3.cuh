@@ -1,6 +1,6 @@
 // As wgmma.cuh, but products of e4m3 factors: c[64,N] += a[64,32]·b[N,32]ᵀ, f32 sums. A row of 128 bytes is 128 columns; 32
-// columns further on are 2 more in a factor. Thread i holds, with w = i/32, g = i%32/4 and t = i%4, of a the rows 16w+g and
-// 16w+g+8 at columns 4t … 4t+3 (a[0], a[1]), the same rows at columns 16+4t … 16+4t+3 (a[2], a[3]).
+// columns further on are 2 more in a factor. Thread i holds, with w = i/32, g = i%32/4 and t = i%4, of an a in registers the rows
+// 16w+g and 16w+g+8 at columns 4t … 4t+3 (a[0], a[1]), the same rows at columns 16+4t … 16+4t+3 (a[2], a[3]).
 #pragma once
 #include "lib/cuda/ptx/wgmma.cuh"
 
@@ -23,10 +23,18 @@ namespace atlas {
                      "{" a0 "," a1 "," a2 "," a3 "}, " b0 ", adds, 1, 1;\n}"                                             \
                      : sums : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(adds)));                       \
     }
+#define ATLAS_SHARED_PRODUCT(N, names, sums, a0, b0, more)                                                               \
+    __device__ __forceinline__ void multiply_e4m3(float (&c)[N / 2], uint64_t a, uint64_t b, bool adds) {                \
+        asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, " more ", 0;\n"                                             \
+                     "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32.e4m3.e4m3 {" names "}, " a0 ", " b0 ", adds, 1, 1;\n}" \
+                     : sums : "l"(a), "l"(b), "r"(int(adds)));                                                           \
+    }
 #define ATLAS_ALL(...) __VA_ARGS__
 ATLAS_PRODUCT(64, ATLAS_NAMES32_0, ATLAS_ALL(ATLAS_SUMS32(0)), "%32", "%33", "%34", "%35", "%36", "%37")
 ATLAS_PRODUCT(128, ATLAS_NAMES32_0 "," ATLAS_NAMES32_1, ATLAS_ALL(ATLAS_SUMS32(0), ATLAS_SUMS32(32)), "%64", "%65", "%66", "%67", "%68", "%69")
+ATLAS_SHARED_PRODUCT(128, ATLAS_NAMES32_0 "," ATLAS_NAMES32_1, ATLAS_ALL(ATLAS_SUMS32(0), ATLAS_SUMS32(32)), "%64", "%65", "%66")
 #undef ATLAS_ALL
+#undef ATLAS_SHARED_PRODUCT
 #undef ATLAS_PRODUCT
 #undef ATLAS_NAMES32_0
 #undef ATLAS_NAMES32_1

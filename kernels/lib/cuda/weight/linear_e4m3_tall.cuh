@@ -1,0 +1,208 @@
+// Linear for prompts and f8block weights, activations in e4m3. Weights are unpacked into scratch memory first, as wgmma reads them:
+// so many rows take them that this costs little, and tensor cores wait for no one's decoding. A tile is 128 rows by 256 outputs,
+// two times 128: at 128 by 128, blocks would ask the L2 cache for more than it gives.
+//
+// First prepare_linear: block kThreads threads; ceil(Rows*W.Cols/(16*kThreads)) blocks quantise activations, then blocks of a warp for
+// every 128 columns of a strip unpack weights. Then linear_e4m3_tall: block 384 threads, min_blocks 1; cluster kCluster, 1 or 2, blocks
+// next to one another along rows, which share weights; dynamic shared memory atlas::e4m3_tall<…>::kShared; grid any multiple of the
+// cluster, at most a block per tile, of which there are kCluster*ceil(Rows/(128*kCluster))*ceil(W.Rows/256). W.Cols%128 == 0, In aligned to
+// 16 bytes. Scratch memory: that of linear_e4m3.cuh, then W.Rows rounded up to 256, times W.Cols/32*33. Bits are those of kParts 1 there.
+#pragma once
+#include "lib/cuda/weight/e4m3_wide.cuh"
+#include "lib/cuda/weight/linear_wide.cuh"
+
+namespace atlas {
+
+// Codes and scales of the weights, after those of the activations: of every 128 columns the rows together, in the 128-byte swizzle; then
+// scales as [columns/128, strips]. Rows are rounded up to 256, what is past the matrix holds anything.
+struct e4m3_weights {
+    uint8_t *codes;
+    float *scales;
+    int rows;
+
+    __device__ e4m3_weights(const e4m3_tiles &in, int rows, int cols) : rows((rows + 255) / 256 * 256) {
+        codes = reinterpret_cast<uint8_t *>(in.scales + size_t(cols / 128) * in.rows);
+        scales = reinterpret_cast<float *>(codes + size_t(this->rows) * cols);
+    }
+    __device__ uint8_t *tile(int block, int row) const { return codes + (size_t(block) * rows + row) * 128; }
+    __device__ float *scale(int block, int row) const { return scales + size_t(block) * (rows / 16) + row / 16; }
+};
+
+// Unpacks 128 columns of a strip, by one warp.
+__device__ inline void unpack_strip(const e4m3_weights &to, const atlas_Weight &w, int strip, int block) {
+    const uint4 *from = reinterpret_cast<const uint4 *>(frag<ATLAS_SCHEME_F8BLOCK>::strip(w, 0, strip) + size_t(block) * 2048) + lane();
+    uint4 codes[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) codes[k] = from[k * 32];
+    uint32_t a[4][4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) fragments_e4m3(codes[k], a[k]);
+    const int g = lane() / 4, t = lane() % 4;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        uint8_t *row = to.tile(block, strip * 16 + h * 8 + g);
+#pragma unroll
+        for (int q = 0; q < 2; q++) {  // chunks 4q … 4q+3 of 16 columns, of which each lane has a word
+            uint32_t u[4] = {a[2 * q][h], a[2 * q][2 + h], a[2 * q + 1][h], a[2 * q + 1][2 + h]};
+            transpose_quad(u);
+            *reinterpret_cast<uint4 *>(row + ((4 * q + t) ^ g) * 16) = {u[0], u[1], u[2], u[3]};
+        }
+    }
+    if (lane() == 0) {
+        const float *scales = strip_scales<ATLAS_SCHEME_F8BLOCK>(w, 0, strip);
+        *to.scale(block, strip * 16) = scales[block];
+    }
+}
+
+// A stage is 128 columns: 128 rows, 256 weights, then the scales of both.
+template <int kStages, int kCluster>
+struct e4m3_tall : wide<2, 128, 256 * 128 + 1024, kStages, kCluster, true> {
+    using base = wide<2, 128, 256 * 128 + 1024, kStages, kCluster, true>;
+    __device__ uint32_t row_scales(int slot) const { return this->weights(slot) + 256 * 128; }
+    __device__ uint32_t weight_scales(int slot) const { return row_scales(slot) + 512; }
+};
+
+// A warpgroup's sums of 64 rows by two times 128 outputs. Products of each 128 columns are summed by themselves, then added by fma
+// with the product of both scales.
+struct tall_sums {
+    float part[2][64];
+
+    template <typename Pipe, typename Stage>
+    __device__ void multiply(const Pipe &pipe, Stage &now, int blocks) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) part[0][i] = part[1][i] = 0;
+        const int place = scale_place(warp() * 16 + lane() / 4);  // of row g; row g+8 is two further
+        float c[64];
+        for (int block = 0; block < blocks; block++) {
+            pipe.wait_full(now);
+            const uint64_t rows = factor(pipe.rows(now.slot) + Pipe::team() * 8192);
+            const float of_rows[2] = {__uint_as_float(load_shared1(pipe.row_scales(now.slot) + place * 4)), __uint_as_float(load_shared1(pipe.row_scales(now.slot) + place * 4 + 8))};
+#pragma unroll
+            for (int p = 0; p < 2; p++) {
+                const uint64_t weights = factor(pipe.weights(now.slot) + p * 16384);
+                begin_products();
+#pragma unroll
+                for (int k = 0; k < 4; k++) multiply_e4m3(c, rows + k * 2, weights + k * 2, k > 0);
+                commit_products();
+                const uint4 low = load_shared(pipe.weight_scales(now.slot) + p * 32), high = load_shared(pipe.weight_scales(now.slot) + p * 32 + 16);
+                const uint32_t of_strips[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+                wait_products<0>();
+                pin(c);
+                if (p == 1) pipe.release(now.slot);
+#pragma unroll
+                for (int s = 0; s < 8; s++) {
+                    const float strip = __uint_as_float(of_strips[s]), f[2] = {of_rows[0] * strip, of_rows[1] * strip};
+#pragma unroll
+                    for (int i = 0; i < 8; i++) part[p][s * 8 + i] = fmaf(c[s * 8 + i], f[i / 2 % 2], part[p][s * 8 + i]);
+                }
+            }
+            now.next();
+        }
+    }
+};
+
+// Stores 128 outputs of a warp's 16 rows.
+__device__ inline void store_part(atlas_act *out, int pitch, int outs, int rows, int row, int n, bool whole, const float (&c)[64]) {
+    const int g = lane() / 4, t = lane() % 4;
+#pragma unroll
+    for (int j = 0; j < 16; j += 4) {
+        uint32_t low[4], high[4];
+#pragma unroll
+        for (int l = 0; l < 4; l++) {
+            const float *x = c + (j + l) * 4;
+            low[l] = narrow(x[0], x[1]), high[l] = narrow(x[2], x[3]);
+        }
+        transpose_quad(low);
+        transpose_quad(high);
+        const int at = n + j * 8 + t * 8;
+        atlas_act *to = out + size_t(row + g) * pitch + at;
+        if (row + g < rows) store_outputs(to, low, outs - at, whole);
+        if (row + g + 8 < rows) store_outputs(to + size_t(8) * pitch, high, outs - at, whole);
+    }
+}
+
+// Copies, multiplies, and gives the sums of each tile to done(row, tile, sums): of the warp's first row and the tile of outputs. Weights
+// of a tile are 128 from tile*kStep on and 128 from there plus second on.
+template <int kStages, int kCluster, int kStep, typename Done>
+__device__ void multiply_tall(const e4m3_tiles &in, const e4m3_weights &w, int blocks, int out_tiles, int second, const Done &done) {
+    using pipe_t = e4m3_tall<kStages, kCluster>;
+    const pipe_t pipe;
+    const int row_tiles = (in.rows / 128 + kCluster - 1) / kCluster, tiles = row_tiles * out_tiles;
+    const int first = blockIdx.x / kCluster, stride = gridDim.x / kCluster;
+    release_next();
+    if (pipe_t::copies()) {
+        give_registers<56>();
+        if (threadIdx.x == 256) {
+            wait_for_previous();
+            stage<kStages> now;
+            for (int i = first; i < tiles; i += stride) {
+                const wide_tile at = place_tile(i, row_tiles, out_tiles);
+                const int row = min((at.row * kCluster + pipe.rank) * 128, in.rows - 128);
+#pragma unroll 1
+                for (int block = 0; block < blocks; block++, now.next()) {
+                    const uint32_t full = pipe.full + now.slot * 8;
+                    wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
+                    arrive_expecting(full, 128 * 128 + 512 + 256 * 128 + 64);
+                    copy_bulk(pipe.rows(now.slot), in.tile(block, row), 128 * 128, full);
+                    copy_bulk(pipe.row_scales(now.slot), in.scale(block, row), 512, full);
+#pragma unroll
+                    for (int p = 0; p < 2; p++) {
+                        const int n = at.out * kStep + p * second;
+                        const uint32_t codes = pipe.weights(now.slot) + p * 16384, scales = pipe.weight_scales(now.slot) + p * 32;
+                        if constexpr (kCluster == 1) {
+                            copy_bulk(codes, w.tile(block, n), 16384, full);
+                            copy_bulk(scales, w.scale(block, n), 32, full);
+                        } else if (p == pipe.rank) {
+                            copy_bulk_to(codes, w.tile(block, n), 16384, full, 3);
+                            copy_bulk_to(scales, w.scale(block, n), 32, full, 3);
+                        }
+                    }
+                }
+            }
+        }
+        __syncwarp();
+    } else {
+        take_registers<224>();
+        wait_for_previous();
+        stage<kStages> now;
+        tall_sums sums;
+        for (int i = first; i < tiles; i += stride) {
+            const wide_tile at = place_tile(i, row_tiles, out_tiles);
+            sums.multiply(pipe, now, blocks);
+            done((at.row * kCluster + pipe.rank) * 128 + warp() * 16, at.out, sums);
+        }
+    }
+    pipe.end();
+}
+
+}  // namespace atlas
+
+template <int kThreads>
+__device__ void prepare_linear(const atlas_Linear &a, void *scratch) {
+    const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
+    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
+    const int quantising = (a.Rows * (a.W.Cols / 16) + kThreads - 1) / kThreads;
+    if (int(blockIdx.x) < quantising) {
+        atlas::quantise_rows<kThreads>(in, a.In, a.Rows, a.W.Cols);
+    } else {
+        atlas::release_next();
+        atlas::wait_for_previous();
+        const int unit = (blockIdx.x - quantising) * (kThreads / 32) + atlas::warp(), blocks = a.W.Cols / 128;
+        if (unit / blocks < (a.W.Rows + 15) / 16) atlas::unpack_strip(w, a.W, unit / blocks, unit % blocks);
+    }
+}
+
+template <int kStages, int kCluster>
+__device__ void linear_e4m3_tall(const atlas_Linear &a, void *scratch) {
+    const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
+    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
+    const bool whole = a.OutPitch % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
+    atlas::multiply_tall<kStages, kCluster, 256>(in, w, a.W.Cols / 128, w.rows / 256, 128, [&](int row, int tile, atlas::tall_sums &sums) {
+#pragma unroll
+        for (int p = 0; p < 2; p++) {
+            const int n = tile * 256 + p * 128;
+            if (a.W.Scale || a.Bias) atlas::scale_outputs<128>(a, n + atlas::lane() % 4 * 2, sums.part[p]);
+            atlas::store_part(a.Out, a.OutPitch, a.W.Rows, a.Rows, row, n, whole, sums.part[p]);
+        }
+    });
+}
