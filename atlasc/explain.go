@@ -50,7 +50,7 @@ func (c *explainCommand) Run(env *environment) error {
 	if dispatch == nil {
 		dispatch = pkg.Hardware.Sets[0].Dispatch(c.Op) // a model's set has only what differs
 	}
-	if dispatch == nil {
+	if dispatch == nil || len(dispatch.Cases) == 0 {
 		return fmt.Errorf("hardware %s has no kernel for operation %s, which is optional", pkg.Hardware.Name, c.Op)
 	}
 	for _, cs := range dispatch.Cases {
@@ -64,7 +64,7 @@ func (c *explainCommand) Run(env *environment) error {
 			fmt.Fprintln(env.stdout, c.Op)
 		}
 		for i, e := range cs.Branches {
-			explain(env.stdout, e, i == len(cs.Branches)-1)
+			explain(env.stdout, e, i == len(cs.Branches)-1 && (!dispatch.Op.Partial || e.Unconditional()))
 		}
 	}
 	return nil

@@ -129,7 +129,7 @@ func missingOperations(env *environment, c *contract.Contract, from *plan.Hardwa
 	fmt.Fprintf(env.stdout, "\natlasc check will miss a kernel for each of these, and a [[layout]] for each scheme:\n\n")
 	t := table(env, "operation", "scheme", "serves on "+from.Name, "body")
 	for _, op := range c.Ops {
-		if !op.Required {
+		if !op.Required || op.Partial {
 			continue
 		}
 		for _, cs := range from.Sets[0].Dispatch(op.Name).Cases {

@@ -99,7 +99,7 @@ func scheme(c *contract.Contract, name string) (contract.Constant, error) {
 func weightOperations(c *contract.Contract) []string {
 	var names []string
 	for _, op := range c.Ops {
-		if op.Required && op.Weight() != nil {
+		if op.Required && !op.Partial && op.Weight() != nil {
 			names = append(names, op.Name)
 		}
 	}

@@ -110,10 +110,10 @@ func newPage(p *project, target string, pkg *emit.Package, set *plan.Set) *page 
 		if d == nil {
 			d = h.Sets[0].Dispatch(op.Name) // a model's set has only what differs
 		}
-		row := operation{Name: op.Name, Required: op.Required}
+		row := operation{Name: op.Name, Required: op.Required && !op.Partial}
 		if d != nil {
 			for _, cs := range d.Cases {
-				row.Cases = append(row.Cases, caseRow(cs))
+				row.Cases = append(row.Cases, caseRow(cs, op.Partial))
 			}
 		}
 		out.Operations = append(out.Operations, row)
@@ -129,7 +129,7 @@ func newPage(p *project, target string, pkg *emit.Package, set *plan.Set) *page 
 }
 
 // caseRow tells which kernels serve one case, and when.
-func caseRow(cs plan.Case) operationCase {
+func caseRow(cs plan.Case, partial bool) operationCase {
 	var names []string
 	for _, k := range cs.Schemes {
 		names = append(names, plan.SchemeName(k))
@@ -137,7 +137,7 @@ func caseRow(cs plan.Case) operationCase {
 	out := operationCase{Schemes: strings.Join(names, ", ")}
 	for i, e := range cs.Branches {
 		b := branch{Condition: condition(e), Kernel: e.Name, Order: e.Order, Manifest: e.At("").String()}
-		if i == len(cs.Branches)-1 {
+		if i == len(cs.Branches)-1 && (!partial || b.Condition == "") {
 			b.Condition = "otherwise"
 		}
 		for _, l := range e.Launches {

@@ -15,6 +15,7 @@ type Set interface {
 	op.Core
 	op.Attention
 	op.MoE
+	op.Fused
 	op.Sampler
 	op.Packer
 	op.Memory

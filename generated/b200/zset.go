@@ -416,13 +416,12 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// Linear: kernels/lib/cuda/bf16.toml:32, 42, 52;
-// kernels/lib/cuda/q8_0.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/q4_0.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/q4_1.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/f8.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/f8block.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/nvfp4.toml:33, 46, 59, 72, 83.
+// GatedLinear: no kernel.
+func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
+	return false
+}
+
+// Linear: kernels/lib/cuda/bf16.toml:32, 42, 52.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -580,13 +579,17 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
-// Pack: kernels/lib/cuda/bf16.toml:8;
-// kernels/lib/cuda/q8_0.toml:9;
-// kernels/lib/cuda/q4_0.toml:9;
-// kernels/lib/cuda/q4_1.toml:9;
-// kernels/lib/cuda/f8.toml:9;
-// kernels/lib/cuda/f8block.toml:9;
-// kernels/lib/cuda/nvfp4.toml:9.
+// NormLinear: no kernel.
+func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
+	return false
+}
+
+// NormRoute: no kernel.
+func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
+	return false
+}
+
+// Pack: kernels/lib/cuda/bf16.toml:8.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -678,6 +681,11 @@ func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 // RotaryAngles: kernels/lib/cuda/base.toml:37.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
+}
+
+// RotaryAttention: no kernel.
+func (s *Set) RotaryAttention(q op.Stream, a op.RotaryAttention) bool {
+	return false
 }
 
 // RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94.

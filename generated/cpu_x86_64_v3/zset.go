@@ -451,6 +451,11 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
+// GatedLinear: no kernel.
+func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
+	return false
+}
+
 // Linear: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:33, 43;
 // kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:32, 42, 52, 67, 82;
 // kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:32, 42, 52, 67, 82;
@@ -608,6 +613,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
+// NormLinear: no kernel.
+func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
+	return false
+}
+
+// NormRoute: no kernel.
+func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
+	return false
+}
+
 // Pack: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:9;
 // kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:8;
 // kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:8;
@@ -668,6 +683,11 @@ func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 // RotaryAngles: kernels/lib/cpu/base.toml:30.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
+}
+
+// RotaryAttention: no kernel.
+func (s *Set) RotaryAttention(q op.Stream, a op.RotaryAttention) bool {
+	return false
 }
 
 // RotaryCache: kernels/lib/cpu/base.toml:37.

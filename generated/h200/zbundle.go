@@ -34,8 +34,6 @@ func Bundle() *bundle.Bundle {
 			"atlas_expert_up_f8block_e4m3_128_1":   "e4m3x128",
 			"atlas_expert_up_f8block_e4m3_64_0":    "e4m3x128",
 			"atlas_expert_up_f8block_e4m3_64_1":    "e4m3x128",
-			"atlas_linear_f8block_e4m3_tall_0":     "e4m3x128",
-			"atlas_linear_f8block_e4m3_tall_1":     "e4m3x128",
 			"atlas_linear_f8block_e4m3_128x128_0":  "e4m3x128",
 			"atlas_linear_f8block_e4m3_128x128_1":  "e4m3x128",
 			"atlas_linear_f8block_e4m3_128x64_0":   "e4m3x128",
@@ -43,7 +41,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "46963e41072067dbf907c8b26df43f96",
+		Contract: "9d4f2d791f89f139ef4c817ce2c86daf",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -807,6 +807,11 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
+// GatedLinear: no kernel.
+func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
+	return false
+}
+
 // Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 43, 56, 70, 84, 97, 147, 161, 174, 188, 200, 212;
 // kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98, 110;
 // kernels/h200/base/q8_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
@@ -1295,6 +1300,16 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
+// NormLinear: no kernel.
+func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
+	return false
+}
+
+// NormRoute: no kernel.
+func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
+	return false
+}
+
 // Pack: kernels/h200/base/bf16/kernels.toml:9;
 // kernels/h200/base/q8_0/kernels.toml:9;
 // kernels/h200/base/q4_0/kernels.toml:9;
@@ -1412,6 +1427,11 @@ func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 // RotaryAngles: kernels/lib/cuda/base.toml:37.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
+}
+
+// RotaryAttention: no kernel.
+func (s *Set) RotaryAttention(q op.Stream, a op.RotaryAttention) bool {
+	return false
 }
 
 // RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94.

@@ -163,6 +163,26 @@ static_assert(offsetof(atlas_Fill, Count) == 8, "op.Fill.Count");
 static_assert(offsetof(atlas_Fill, Value) == 16, "op.Fill.Value");
 static_assert(offsetof(atlas_Fill, pad_) == 20, "op.Fill.pad_");
 
+typedef struct atlas_GatedLinear {
+    atlas_act *Out;             // out   [Rows,W.Rows/2]
+    atlas_act *Sum;             // out   [Rows,W.Cols], may be null
+    const atlas_act *In;        // in    [Rows,W.Cols]
+    const atlas_act *Residual;  // in    [Rows,W.Cols], may be null
+    const float *Scale;         // in    [W.Cols], may be null
+    atlas_Weight W;             // in
+    int32_t Rows;
+    float Eps;
+} atlas_GatedLinear;
+static_assert(sizeof(atlas_GatedLinear) == 96, "size of op.GatedLinear");
+static_assert(offsetof(atlas_GatedLinear, Out) == 0, "op.GatedLinear.Out");
+static_assert(offsetof(atlas_GatedLinear, Sum) == 8, "op.GatedLinear.Sum");
+static_assert(offsetof(atlas_GatedLinear, In) == 16, "op.GatedLinear.In");
+static_assert(offsetof(atlas_GatedLinear, Residual) == 24, "op.GatedLinear.Residual");
+static_assert(offsetof(atlas_GatedLinear, Scale) == 32, "op.GatedLinear.Scale");
+static_assert(offsetof(atlas_GatedLinear, W) == 40, "op.GatedLinear.W");
+static_assert(offsetof(atlas_GatedLinear, Rows) == 88, "op.GatedLinear.Rows");
+static_assert(offsetof(atlas_GatedLinear, Eps) == 92, "op.GatedLinear.Eps");
+
 typedef struct atlas_Linear {
     atlas_act *Out;       // out   [Rows:OutPitch,W.Rows]
     const atlas_act *In;  // in    [Rows,W.Cols]
@@ -194,6 +214,70 @@ static_assert(offsetof(atlas_Logits, Index) == 16, "op.Logits.Index");
 static_assert(offsetof(atlas_Logits, W) == 24, "op.Logits.W");
 static_assert(offsetof(atlas_Logits, Rows) == 72, "op.Logits.Rows");
 static_assert(offsetof(atlas_Logits, InRows) == 76, "op.Logits.InRows");
+
+typedef struct atlas_NormLinear {
+    atlas_act *Out;             // out   [Rows:OutPitch,W.Rows]
+    atlas_act *Sum;             // out   [Rows,W.Cols], may be null
+    const atlas_act *In;        // in    [Rows,W.Cols]
+    const atlas_act *Residual;  // in    [Rows,W.Cols], may be null
+    const float *Scale;         // in    [W.Cols]
+    const float *Bias;          // in    [W.Rows], may be null
+    atlas_Weight W;             // in
+    int32_t Rows;
+    int32_t OutPitch;
+    float Eps;
+    int32_t pad_;
+} atlas_NormLinear;
+static_assert(sizeof(atlas_NormLinear) == 112, "size of op.NormLinear");
+static_assert(offsetof(atlas_NormLinear, Out) == 0, "op.NormLinear.Out");
+static_assert(offsetof(atlas_NormLinear, Sum) == 8, "op.NormLinear.Sum");
+static_assert(offsetof(atlas_NormLinear, In) == 16, "op.NormLinear.In");
+static_assert(offsetof(atlas_NormLinear, Residual) == 24, "op.NormLinear.Residual");
+static_assert(offsetof(atlas_NormLinear, Scale) == 32, "op.NormLinear.Scale");
+static_assert(offsetof(atlas_NormLinear, Bias) == 40, "op.NormLinear.Bias");
+static_assert(offsetof(atlas_NormLinear, W) == 48, "op.NormLinear.W");
+static_assert(offsetof(atlas_NormLinear, Rows) == 96, "op.NormLinear.Rows");
+static_assert(offsetof(atlas_NormLinear, OutPitch) == 100, "op.NormLinear.OutPitch");
+static_assert(offsetof(atlas_NormLinear, Eps) == 104, "op.NormLinear.Eps");
+static_assert(offsetof(atlas_NormLinear, pad_) == 108, "op.NormLinear.pad_");
+
+typedef struct atlas_NormRoute {
+    atlas_act *Normed;          // out   [Rows,W.Cols]
+    atlas_act *Sum;             // out   [Rows,W.Cols], may be null
+    int32_t *IDs;               // out   [Rows,TopK]
+    float *Weights;             // out   [Rows,TopK]
+    int32_t *Order;             // out   [Rows*TopK]
+    int32_t *Starts;            // out   [W.Rows+1]
+    const atlas_act *In;        // in    [Rows,W.Cols]
+    const atlas_act *Residual;  // in    [Rows,W.Cols], may be null
+    const float *Scale;         // in    [W.Cols]
+    const float *Bias;          // in    [W.Rows], may be null
+    atlas_Weight W;             // in
+    int32_t Rows;
+    int32_t TopK;
+    int32_t Normalise;
+    atlas_Routing Routing;
+    float Factor;
+    float Eps;
+} atlas_NormRoute;
+static_assert(sizeof(atlas_NormRoute) == 152, "size of op.NormRoute");
+static_assert(offsetof(atlas_NormRoute, Normed) == 0, "op.NormRoute.Normed");
+static_assert(offsetof(atlas_NormRoute, Sum) == 8, "op.NormRoute.Sum");
+static_assert(offsetof(atlas_NormRoute, IDs) == 16, "op.NormRoute.IDs");
+static_assert(offsetof(atlas_NormRoute, Weights) == 24, "op.NormRoute.Weights");
+static_assert(offsetof(atlas_NormRoute, Order) == 32, "op.NormRoute.Order");
+static_assert(offsetof(atlas_NormRoute, Starts) == 40, "op.NormRoute.Starts");
+static_assert(offsetof(atlas_NormRoute, In) == 48, "op.NormRoute.In");
+static_assert(offsetof(atlas_NormRoute, Residual) == 56, "op.NormRoute.Residual");
+static_assert(offsetof(atlas_NormRoute, Scale) == 64, "op.NormRoute.Scale");
+static_assert(offsetof(atlas_NormRoute, Bias) == 72, "op.NormRoute.Bias");
+static_assert(offsetof(atlas_NormRoute, W) == 80, "op.NormRoute.W");
+static_assert(offsetof(atlas_NormRoute, Rows) == 128, "op.NormRoute.Rows");
+static_assert(offsetof(atlas_NormRoute, TopK) == 132, "op.NormRoute.TopK");
+static_assert(offsetof(atlas_NormRoute, Normalise) == 136, "op.NormRoute.Normalise");
+static_assert(offsetof(atlas_NormRoute, Routing) == 140, "op.NormRoute.Routing");
+static_assert(offsetof(atlas_NormRoute, Factor) == 144, "op.NormRoute.Factor");
+static_assert(offsetof(atlas_NormRoute, Eps) == 148, "op.NormRoute.Eps");
 
 typedef struct atlas_Pack {
     atlas_Weight W;      // out
@@ -298,6 +382,60 @@ static_assert(offsetof(atlas_RotaryAngles, Rows) == 32, "op.RotaryAngles.Rows");
 static_assert(offsetof(atlas_RotaryAngles, Axes) == 36, "op.RotaryAngles.Axes");
 static_assert(offsetof(atlas_RotaryAngles, Pairs) == 40, "op.RotaryAngles.Pairs");
 static_assert(offsetof(atlas_RotaryAngles, Scale) == 44, "op.RotaryAngles.Scale");
+
+typedef struct atlas_RotaryAttention {
+    atlas_act *Out;          // out   [Rows,Heads*HeadDim]
+    const atlas_act *QKV;    // in    [Rows,(Heads+2*KVHeads)*HeadDim]
+    void *K;                 // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
+    void *V;                 // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
+    const float *Angles;     // in    [Rows,2*Pairs]
+    const int32_t *Slots;    // in    [Rows]
+    const float *QNorm;      // in    [HeadDim], may be null
+    const float *KNorm;      // in    [HeadDim], may be null
+    const int32_t *Starts;   // in    [Seqs+1]
+    const int32_t *Lengths;  // in    [Seqs]
+    const int32_t *Tables;   // in    [Seqs,MaxBlocks]
+    int32_t Rows;
+    int32_t Seqs;
+    int32_t MaxBlocks;
+    int32_t Heads;
+    int32_t KVHeads;
+    int32_t HeadDim;
+    int32_t Pairs;
+    int32_t Blocks;
+    int32_t BlockSize;
+    int32_t Window;
+    atlas_Pairing Pairing;
+    atlas_DType KVType;
+    float Eps;
+    float Scale;
+} atlas_RotaryAttention;
+static_assert(sizeof(atlas_RotaryAttention) == 144, "size of op.RotaryAttention");
+static_assert(offsetof(atlas_RotaryAttention, Out) == 0, "op.RotaryAttention.Out");
+static_assert(offsetof(atlas_RotaryAttention, QKV) == 8, "op.RotaryAttention.QKV");
+static_assert(offsetof(atlas_RotaryAttention, K) == 16, "op.RotaryAttention.K");
+static_assert(offsetof(atlas_RotaryAttention, V) == 24, "op.RotaryAttention.V");
+static_assert(offsetof(atlas_RotaryAttention, Angles) == 32, "op.RotaryAttention.Angles");
+static_assert(offsetof(atlas_RotaryAttention, Slots) == 40, "op.RotaryAttention.Slots");
+static_assert(offsetof(atlas_RotaryAttention, QNorm) == 48, "op.RotaryAttention.QNorm");
+static_assert(offsetof(atlas_RotaryAttention, KNorm) == 56, "op.RotaryAttention.KNorm");
+static_assert(offsetof(atlas_RotaryAttention, Starts) == 64, "op.RotaryAttention.Starts");
+static_assert(offsetof(atlas_RotaryAttention, Lengths) == 72, "op.RotaryAttention.Lengths");
+static_assert(offsetof(atlas_RotaryAttention, Tables) == 80, "op.RotaryAttention.Tables");
+static_assert(offsetof(atlas_RotaryAttention, Rows) == 88, "op.RotaryAttention.Rows");
+static_assert(offsetof(atlas_RotaryAttention, Seqs) == 92, "op.RotaryAttention.Seqs");
+static_assert(offsetof(atlas_RotaryAttention, MaxBlocks) == 96, "op.RotaryAttention.MaxBlocks");
+static_assert(offsetof(atlas_RotaryAttention, Heads) == 100, "op.RotaryAttention.Heads");
+static_assert(offsetof(atlas_RotaryAttention, KVHeads) == 104, "op.RotaryAttention.KVHeads");
+static_assert(offsetof(atlas_RotaryAttention, HeadDim) == 108, "op.RotaryAttention.HeadDim");
+static_assert(offsetof(atlas_RotaryAttention, Pairs) == 112, "op.RotaryAttention.Pairs");
+static_assert(offsetof(atlas_RotaryAttention, Blocks) == 116, "op.RotaryAttention.Blocks");
+static_assert(offsetof(atlas_RotaryAttention, BlockSize) == 120, "op.RotaryAttention.BlockSize");
+static_assert(offsetof(atlas_RotaryAttention, Window) == 124, "op.RotaryAttention.Window");
+static_assert(offsetof(atlas_RotaryAttention, Pairing) == 128, "op.RotaryAttention.Pairing");
+static_assert(offsetof(atlas_RotaryAttention, KVType) == 132, "op.RotaryAttention.KVType");
+static_assert(offsetof(atlas_RotaryAttention, Eps) == 136, "op.RotaryAttention.Eps");
+static_assert(offsetof(atlas_RotaryAttention, Scale) == 140, "op.RotaryAttention.Scale");
 
 typedef struct atlas_RotaryCache {
     atlas_act *QKV;         // inout [Rows,(Heads+2*KVHeads)*HeadDim]

@@ -10,8 +10,8 @@ import (
 )
 
 // Required names the interfaces of package op that every hardware's set implements. Methods of other interfaces are
-// optional: an operation of theirs without a kernel is left out.
-var Required = []string{"Core", "Attention", "MoE", "Sampler", "Packer", "Memory"}
+// optional: an operation of theirs without a kernel is left out. A method that returns a bool may be served in part.
+var Required = []string{"Core", "Attention", "MoE", "Sampler", "Packer", "Memory", "Fused"}
 
 // Contract is what package op declares.
 type Contract struct {
@@ -62,6 +62,7 @@ func (c *Contract) ConstantsOf(typ string) []Constant {
 type Struct struct {
 	Name     string
 	Required bool // some interface of Required has it as a method
+	Partial  bool // its method reports whether some kernel serves the call: not all need one
 	Fields   []Field
 	Size     int64 // bytes
 }

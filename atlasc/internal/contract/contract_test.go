@@ -21,7 +21,7 @@ type Attention interface{}
 type MoE interface{}
 type Sampler interface{}
 type Packer interface{ PackedBytes(scheme Scheme, rows, cols int32) int64 }
-type Memory interface{}
+type ( Memory interface{}; Fused interface{ } )
 type Norm struct {
 	Out  Ptr ` + "`atlas:\"out act [Rows:Pitch,(Cols+1)/2]\"`" + `
 	In   Ptr ` + "`atlas:\"in? Type [Rows,W.Rows]\"`" + `
@@ -67,6 +67,27 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A method that returns a bool is served in part.
+func TestPartial(t *testing.T) {
+	for _, c := range []struct {
+		old, new          string
+		required, partial bool
+	}{
+		{"Norm(Stream, Norm)", "Norm(Stream, Norm)", true, false},
+		{"Norm(Stream, Norm)", "Norm(Stream, Norm) bool", true, true},
+		{"type Core interface { Norm(Stream, Norm) }", "type ( Core interface{}; Other interface { Norm(Stream, Norm) } )", false, false},
+		{"type Core interface { Norm(Stream, Norm) }", "type ( Core interface{}; Other interface { Norm(Stream, Norm) bool } )", false, true},
+	} {
+		contract, err := read(t, strings.Replace(good, c.old, c.new, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op := contract.Op("Norm"); op.Required != c.required || op.Partial != c.partial {
+			t.Errorf("%s: got required %v partial %v, want %v %v", c.new, op.Required, op.Partial, c.required, c.partial)
+		}
+	}
+}
+
 func TestMustFail(t *testing.T) {
 	out := "Out  Ptr `atlas:\"out act [Rows:Pitch,(Cols+1)/2]\"`"
 	cases := []struct{ old, new, want string }{
@@ -100,6 +121,7 @@ func TestMustFail(t *testing.T) {
 		{"Weight `atlas:\"in\"`", "Weight", "op.go:18: Norm.W has no atlas tag"},
 		{"Data Ptr;", "Data Ptr `atlas:\"in\"`;", "op.go:8: Weight.Data is no pointer, so it has no role"},
 		{"Norm(Stream, Norm)", "Norm(Norm)", "op.go:9: method Core.Norm is no operation (write Norm(Stream, Norm))"},
+		{"Norm(Stream, Norm)", "Norm(Stream, Norm) int", "op.go:9: method Core.Norm is no operation"},
 		{"Norm(Stream, Norm)", "", "op.go:15: struct Norm has atlas tags, but no interface has it as an operation"},
 		{"Norm(Stream, Norm)", "Norm(Stream, Norm); Gone(Stream, Gone)", "op.go:9: undefined: Gone"},
 		{"type Weight struct { Data Ptr; Scheme Scheme; Rows int32 }", "type Weight int32", "package op has no struct Weight"},

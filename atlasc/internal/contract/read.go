@@ -142,7 +142,7 @@ func (r *reader) contract() *Contract {
 			continue
 		}
 		op := r.structure(object, s, c.Weight)
-		op.Required = method.required
+		op.Required, op.Partial = method.required, method.partial
 		c.Ops = append(c.Ops, op)
 	}
 	return c
@@ -158,9 +158,9 @@ func tagged(s *types.Struct) bool {
 }
 
 // method is what an interface says about an operation.
-type method struct{ required bool }
+type method struct{ required, partial bool }
 
-// methods finds the operations: methods X(Stream, X) of package op's interfaces.
+// methods finds the operations: methods X(Stream, X) of package op's interfaces, with a bool where kernels need not serve every call.
 func (r *reader) methods() map[string]method {
 	found := map[string]method{}
 	scope := r.pkg.Scope()
@@ -183,13 +183,15 @@ func (r *reader) methods() map[string]method {
 				continue
 			}
 			signature := m.Type().(*types.Signature)
-			if signature.Params().Len() != 2 || signature.Results().Len() != 0 ||
+			results := types.TypeString(signature.Results(), local)
+			if signature.Params().Len() != 2 || results != "()" && results != "(bool)" ||
 				types.TypeString(signature.Params().At(0).Type(), local) != "Stream" ||
 				types.TypeString(signature.Params().At(1).Type(), local) != m.Name() {
 				r.diags.Add(r.at(m.Pos()), "write "+m.Name()+"(Stream, "+m.Name()+")", "method %s.%s is no operation", name, m.Name())
 				continue
 			}
-			found[m.Name()] = method{required: found[m.Name()].required || slices.Contains(Required, name)}
+			before := found[m.Name()]
+			found[m.Name()] = method{before.required || slices.Contains(Required, name), before.partial || results == "(bool)"}
 		}
 	}
 	return found

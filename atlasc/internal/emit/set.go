@@ -38,6 +38,7 @@ type switchData struct {
 // methodData is an operation of a set.
 type methodData struct {
 	Type, Op, From string
+	Partial        bool      // it reports whether it was served
 	Plain          *caseData // where the operation has no weight
 	Weight         string    // else the name of its field
 	Cases          []caseData
@@ -45,10 +46,11 @@ type methodData struct {
 
 type caseData struct {
 	Schemes  string // op.SchemeBF16, op.SchemeQ8_0
+	Rest     bool   // every branch has a condition: there is something that none serves
 	Branches []branchData
 }
 
-// branchData is one branch; the last has no condition.
+// branchData is one branch; the last has no condition unless there is a rest.
 type branchData struct{ Condition, Launcher string }
 
 // launcherData is a kernel's method: its launches in order.
@@ -132,7 +134,7 @@ func (d *setData) feature(name string) switchData {
 func (d *setData) fill(s *plan.Set) {
 	launched := map[*plan.Entry]bool{}
 	for _, dispatch := range s.Ops {
-		m := methodData{Type: d.Type, Op: dispatch.Op.Name}
+		m := methodData{Type: d.Type, Op: dispatch.Op.Name, Partial: dispatch.Op.Partial}
 		if weight := dispatch.Op.Weight(); weight != nil {
 			m.Weight = weight.Name
 		}
@@ -147,9 +149,10 @@ func (d *setData) fill(s *plan.Set) {
 			}
 			for i, e := range c.Branches {
 				b := branchData{Launcher: launcher(e)}
-				if i < len(c.Branches)-1 {
+				if i < len(c.Branches)-1 || m.Partial {
 					b.Condition = Condition(e)
 				}
+				data.Rest = b.Condition != ""
 				data.Branches = append(data.Branches, b)
 				positions = append(positions, e.At(""))
 				if e.Model == s.Model && !launched[e] {
@@ -163,7 +166,9 @@ func (d *setData) fill(s *plan.Set) {
 				m.Cases = append(m.Cases, data)
 			}
 		}
-		m.From = places(positions)
+		if m.From = places(positions); m.From == "" {
+			m.From = "no kernel"
+		}
 		d.Methods = append(d.Methods, m)
 	}
 }

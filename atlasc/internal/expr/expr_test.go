@@ -27,7 +27,7 @@ type Attention interface{}
 type MoE interface{}
 type Sampler interface{}
 type Packer interface{}
-type Memory interface{}
+type ( Memory interface{}; Fused interface{} )
 type Linear struct {
 	Bias  Ptr ` + "`atlas:\"in? f32 [Rows]\"`" + `
 	W     Weight ` + "`atlas:\"in\"`" + `

@@ -118,11 +118,16 @@ func (b *builder) set(model string, entries []*Entry) *Set {
 			continue
 		}
 		d := Dispatch{Op: op}
-		if op.Weight() == nil {
+		if op.Partial && len(candidates) == 0 {
+			// served nowhere
+		} else if op.Weight() == nil {
 			d.Cases = []Case{{Branches: b.branches(model, op, candidates, nil, useful)}}
 		} else {
 			for _, l := range b.hardware.Layouts {
 				branches := b.branches(model, op, candidates, &l.Scheme, useful)
+				if op.Partial && len(branches) == 0 {
+					continue
+				}
 				i := slices.IndexFunc(d.Cases, func(c Case) bool { return slices.Equal(c.Branches, branches) })
 				if i < 0 {
 					d.Cases = append(d.Cases, Case{Branches: branches})
@@ -138,7 +143,7 @@ func (b *builder) set(model string, entries []*Entry) *Set {
 }
 
 // branches picks the entries that serve an operation for one scheme (nil where it has no weight), up to the first that
-// always does.
+// always does. Only a partial operation may do without that.
 func (b *builder) branches(model string, op *contract.Struct, candidates []*Entry, scheme *contract.Constant, useful map[*Entry]bool) []*Entry {
 	var branches []*Entry
 	what := "operation " + op.Name
@@ -166,6 +171,9 @@ func (b *builder) branches(model string, op *contract.Struct, candidates []*Entr
 		if always || e.cover.Always() {
 			return branches
 		}
+	}
+	if op.Partial {
+		return branches
 	}
 	if scheme != nil {
 		what += " with weight scheme " + SchemeName(*scheme)

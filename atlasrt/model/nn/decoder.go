@@ -13,7 +13,7 @@ type Decoder struct {
 	config    *Config
 	embedding op.Weight
 	head      op.Weight
-	norm      op.Ptr // after the last layer
+	norm      Norm // after the last layer
 	rope      Rope
 	layers    []Layer
 	work      *Workspace
@@ -21,9 +21,9 @@ type Decoder struct {
 
 // Layer is one block of a Decoder.
 type Layer struct {
-	AttentionNorm op.Ptr
+	AttentionNorm Norm
 	Attention     Attention
-	FeedNorm      op.Ptr
+	FeedNorm      Norm
 	Feed          FeedForward
 }
 
@@ -35,15 +35,15 @@ func NewDecoder(ops Ops, src model.Source, c *Config, o AttentionOptions, mixtur
 		config:    c,
 		embedding: src.Matrix(c.Hidden, model.Part{Name: "model.embed_tokens.weight", Rows: c.Vocab}),
 		rope:      NewRope(src, &c.Rotary, c.HeadDim),
-		norm:      src.Vector(model.Part{Name: "model.norm.weight", Rows: c.Hidden}),
+		norm:      NewNorm(src, c, "model.norm.weight", false),
 		work:      NewWorkspace(src, c, mixture, limits),
 	}
 	for i := range c.Layers {
 		prefix := fmt.Sprintf("model.layers.%d.", i)
 		d.layers = append(d.layers, Layer{
-			AttentionNorm: src.Vector(model.Part{Name: prefix + "input_layernorm.weight", Rows: c.Hidden}),
+			AttentionNorm: NewNorm(src, c, prefix+"input_layernorm.weight", i == 0),
 			Attention:     NewAttention(src, c, i, prefix+"self_attn.", o),
-			FeedNorm:      src.Vector(model.Part{Name: prefix + "post_attention_layernorm.weight", Rows: c.Hidden}),
+			FeedNorm:      NewNorm(src, c, prefix+"post_attention_layernorm.weight", false),
 			Feed:          feed(i, prefix+"mlp."),
 		})
 	}
@@ -65,36 +65,16 @@ func (d *Decoder) Layout() model.Layout {
 
 // Forward implements model.Model.
 func (d *Decoder) Forward(q op.Stream, in *model.Inputs) {
-	w := d.work
+	w := *d.work // in a copy, buffers can trade places
 	d.ops.Embedding(q, op.Embedding{Out: w.Residual, IDs: in.Tokens, W: d.embedding, Rows: in.Rows})
 	d.rope.Angles(d.ops, q, in, w.Angles)
-	d.first(q, d.layers[0].AttentionNorm, in.Rows)
 	for i := range d.layers {
 		layer := &d.layers[i]
-		layer.Attention.Forward(d.ops, q, in, in.Cache[i], d.rope, w)
-		d.add(q, layer.FeedNorm, in.Rows)
-		layer.Feed.Forward(q, in.Rows, w)
-		d.add(q, d.normAfter(i), in.Rows)
+		layer.Attention.Forward(d.ops, q, in, in.Cache[i], d.rope, layer.AttentionNorm, &w)
+		layer.Feed.Forward(q, layer.FeedNorm, in.Rows, &w)
 	}
+	d.norm.Forward(d.ops, q, in.Rows, &w)
 	if in.Outputs > 0 {
-		d.ops.Logits(q, op.Logits{Out: in.Logits, In: w.X, Index: in.Index, W: d.head, Rows: in.Outputs, InRows: in.Rows})
+		d.ops.Logits(q, op.Logits{Out: in.Logits, In: w.Normed, Index: in.Index, W: d.head, Rows: in.Outputs, InRows: in.Rows})
 	}
-}
-
-// normAfter is the norm that the next block reads through.
-func (d *Decoder) normAfter(layer int) op.Ptr {
-	if layer+1 < len(d.layers) {
-		return d.layers[layer+1].AttentionNorm
-	}
-	return d.norm
-}
-
-// first normalises the residual as it is.
-func (d *Decoder) first(q op.Stream, scale op.Ptr, rows int32) {
-	d.ops.RMSNorm(q, op.RMSNorm{Out: d.work.X, In: d.work.Residual, Scale: scale, Rows: rows, Cols: d.config.Hidden, Eps: d.config.Eps})
-}
-
-// add adds a block's output to the residual and normalises the sum.
-func (d *Decoder) add(q op.Stream, scale op.Ptr, rows int32) {
-	d.ops.RMSNorm(q, op.RMSNorm{Out: d.work.X, In: d.work.X, Residual: d.work.Residual, Scale: scale, Rows: rows, Cols: d.config.Hidden, Eps: d.config.Eps})
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// FeedForward works on each row of w.X alone and leaves the result in w.X.
+// FeedForward works on each row alone: on what norm makes of the blocks before. It leaves the result in w.X.
 type FeedForward interface {
-	Forward(q op.Stream, rows int32, w *Workspace)
+	Forward(q op.Stream, norm Norm, rows int32, w *Workspace)
 }
 
 // MLP is the gated feed-forward network: down(silu(gate(x))·up(x)).
 type MLP struct {
-	ops          op.Core
+	ops          Ops
 	up, down     Linear
 	intermediate int32
 }
 
 // NewMLP loads the dense network of one layer; prefix is "model.layers.0.mlp.".
-func NewMLP(ops op.Core, src model.Source, c *Config, prefix string) *MLP {
+func NewMLP(ops Ops, src model.Source, c *Config, prefix string) *MLP {
 	return &MLP{
 		ops: ops,
 		up: NewLinear(src, c.Hidden, c.MLPBias,
@@ -32,10 +32,27 @@ func NewMLP(ops op.Core, src model.Source, c *Config, prefix string) *MLP {
 }
 
 // Forward implements FeedForward.
-func (m *MLP) Forward(q op.Stream, rows int32, w *Workspace) {
-	m.up.Forward(m.ops, q, w.Up, w.X, rows, w.Act)
-	m.ops.SwiGLU(q, op.SwiGLU{Out: w.Gated, In: w.Up, Rows: rows, Cols: m.intermediate})
+func (m *MLP) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
+	m.gate(q, norm, rows, w)
 	m.down.Forward(m.ops, q, w.X, w.Gated, rows, w.Act)
+}
+
+// gate leaves silu(gate(x))·up(x) in w.Gated, in as few launches as the kernel set has.
+func (m *MLP) gate(q op.Stream, norm Norm, rows int32, w *Workspace) {
+	matrix, whole := m.up.whole()
+	if whole {
+		in, residual, sum := norm.operands(w)
+		if m.ops.GatedLinear(q, op.GatedLinear{Out: w.Gated, Sum: sum, In: in, Residual: residual, Scale: norm.scale, W: matrix, Rows: rows, Eps: norm.eps}) {
+			norm.fused(w)
+			return
+		}
+	}
+	norm.Forward(m.ops, q, rows, w)
+	if whole && m.ops.GatedLinear(q, op.GatedLinear{Out: w.Gated, In: w.Normed, W: matrix, Rows: rows}) {
+		return
+	}
+	m.up.Forward(m.ops, q, w.Up, w.Normed, rows, w.Act)
+	m.ops.SwiGLU(q, op.SwiGLU{Out: w.Gated, In: w.Up, Rows: rows, Cols: m.intermediate})
 }
 
 // Mixture is a mixture of gated experts chosen by a softmax router.
@@ -76,15 +93,32 @@ func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, pre
 }
 
 // Forward implements FeedForward.
-func (m *Mixture) Forward(q op.Stream, rows int32, w *Workspace) {
-	m.router.Forward(m.ops, q, w.RouterLogits, w.X, rows, w.Act)
-	m.ops.Route(q, op.Route{
-		IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts, Logits: w.RouterLogits,
-		Rows: rows, Experts: m.experts, TopK: m.topK, Normalise: m.normalise, Routing: op.RouteSoftmax, Scale: 1,
-	})
-	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.X, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
+func (m *Mixture) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
+	m.route(q, norm, rows, w)
+	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
 	m.ops.ExpertDown(q, op.ExpertDown{
 		Out: w.X, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
 		W: m.down, Rows: rows, TopK: m.topK,
+	})
+}
+
+// route leaves the experts' input in w.Normed and who gets it in the lists of w.
+func (m *Mixture) route(q op.Stream, norm Norm, rows int32, w *Workspace) {
+	if matrix, whole := m.router.whole(); whole {
+		in, residual, sum := norm.operands(w)
+		if m.ops.NormRoute(q, op.NormRoute{
+			Normed: w.Normed, Sum: sum, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
+			In: in, Residual: residual, Scale: norm.scale, W: matrix,
+			Rows: rows, TopK: m.topK, Normalise: m.normalise, Routing: op.RouteSoftmax, Factor: 1, Eps: norm.eps,
+		}) {
+			norm.fused(w)
+			return
+		}
+	}
+	norm.Forward(m.ops, q, rows, w)
+	m.router.Forward(m.ops, q, w.RouterLogits, w.Normed, rows, w.Act)
+	m.ops.Route(q, op.Route{
+		IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts, Logits: w.RouterLogits,
+		Rows: rows, Experts: m.experts, TopK: m.topK, Normalise: m.normalise, Routing: op.RouteSoftmax, Scale: 1,
 	})
 }

@@ -45,6 +45,27 @@ func suffixed(parts []model.Part, suffix string) []model.Part {
 	return named
 }
 
+// whole is the matrix of a Linear that is one, without bias.
+func (l Linear) whole() (w op.Weight, ok bool) {
+	p := l.pieces[0]
+	return p.weight, len(l.pieces) == 1 && p.bias == 0
+}
+
+// ForwardNormed is Forward of what norm makes of the blocks before.
+func (l Linear) ForwardNormed(ops Ops, q op.Stream, out op.Ptr, norm Norm, rows int32, w *Workspace) {
+	if p := l.pieces[0]; len(l.pieces) == 1 {
+		in, residual, sum := norm.operands(w)
+		if ops.NormLinear(q, op.NormLinear{
+			Out: out, Sum: sum, In: in, Residual: residual, Scale: norm.scale, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows, Eps: norm.eps,
+		}) {
+			norm.fused(w)
+			return
+		}
+	}
+	norm.Forward(ops, q, rows, w)
+	l.Forward(ops, q, out, w.Normed, rows, w.Act)
+}
+
 // Forward multiplies rows rows of in into out, whose rows hold all outputs of all pieces.
 func (l Linear) Forward(ops op.Core, q op.Stream, out, in op.Ptr, rows int32, act op.DType) {
 	for _, p := range l.pieces {

@@ -9,6 +9,7 @@ import (
 type Ops interface {
 	op.Core
 	op.Attention
+	op.Fused
 }
 
 // MoEOps is what transformers with experts ask of a kernel set.
@@ -20,8 +21,10 @@ type MoEOps interface {
 // Workspace is the activations of one step: buffers for as many rows as a step may have.
 type Workspace struct {
 	Act      op.DType
-	Residual op.Ptr // act [Rows,Hidden]: the sum of all blocks so far
-	X        op.Ptr // act [Rows,Hidden]: a block's input, then its output
+	Residual op.Ptr // act [Rows,Hidden]: the sum of all blocks but the last
+	Sum      op.Ptr // act [Rows,Hidden]: where the next sum goes; trades places with Residual
+	Normed   op.Ptr // act [Rows,Hidden]: a block's input
+	X        op.Ptr // act [Rows,Hidden]: a block's output
 	QKV      op.Ptr // act [Rows,(Heads+2·KVHeads)·HeadDim]
 	Mixed    op.Ptr // act [Rows,Heads·HeadDim]: what attention read
 	Angles   op.Ptr // f32 [Rows,HeadDim]
@@ -42,6 +45,8 @@ func NewWorkspace(src model.Source, c *Config, mixture *MixtureConfig, limits mo
 	w := &Workspace{
 		Act:      limits.Activations,
 		Residual: act(c.Hidden),
+		Sum:      act(c.Hidden),
+		Normed:   act(c.Hidden),
 		X:        act(c.Hidden),
 		QKV:      act((c.Heads + 2*c.KVHeads) * c.HeadDim),
 		Mixed:    act(c.Heads * c.HeadDim),

@@ -18,7 +18,7 @@ type Case struct {
 	args    reflect.Value        // the op's struct: sizes and switches are set, addresses are not
 	given   map[string]bool      // optional fields that are not zero; a weight's "W.Scale" is one
 	values  map[string][]byte    // contents of buffers that are not just random
-	numbers map[string][]float64 // the same, to be rounded to the buffer's type
+	numbers map[string][]float64 // the same, to be rounded to the buffer's type; "W" is a matrix in bf16
 	alias   map[string]string    // fields that have the address of another one
 	ids     []int32              // MoE: the expert of each pick
 }
@@ -28,6 +28,7 @@ type call interface {
 	op.Embedding | op.RMSNorm | op.Linear | op.SwiGLU | op.Logits |
 		op.RotaryAngles | op.RotaryCache | op.PagedAttention |
 		op.Route | op.ExpertUp | op.ExpertDown | op.Sample | op.Resolve |
+		op.NormLinear | op.GatedLinear | op.NormRoute | op.RotaryAttention |
 		op.Pack | op.Unpack | op.Copy | op.Fill | op.Convert
 }
 

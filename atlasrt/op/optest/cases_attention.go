@@ -149,19 +149,24 @@ func rotary(name string, x op.RotaryCache, rows int) *Case {
 			slots[r] = -1 - int32(r)
 		}
 	}
-	angles := make([]float32, 0, rows*2*int(x.Pairs))
+	c := of(name, x)
+	set(c, "Slots", slots)
+	set(c, "Angles", anyAngles(rng, rows, int(x.Pairs)))
+	return c
+}
+
+// anyAngles is a table as RotaryAngles makes it, of random angles.
+func anyAngles(rng *rand.Rand, rows, pairs int) []float32 {
+	angles := make([]float32, 0, rows*2*pairs)
 	for range rows {
-		cosines, sines := make([]float32, x.Pairs), make([]float32, x.Pairs)
+		cosines, sines := make([]float32, pairs), make([]float32, pairs)
 		for j := range cosines {
 			sin, cos := math.Sincos(2 * math.Pi * rng.Float64())
 			cosines[j], sines[j] = float32(cos), float32(sin)
 		}
 		angles = append(append(angles, cosines...), sines...)
 	}
-	c := of(name, x)
-	set(c, "Slots", slots)
-	set(c, "Angles", angles)
-	return c
+	return angles
 }
 
 func angleCases() []*Case {

@@ -13,11 +13,12 @@ var ops = [...]string{
 	"Embedding", "RMSNorm", "Linear", "SwiGLU", "Logits",
 	"RotaryAngles", "RotaryCache", "PagedAttention",
 	"Route", "ExpertUp", "ExpertDown", "Sample", "Resolve",
+	"NormLinear", "GatedLinear", "NormRoute", "RotaryAttention",
 }
 
-// invoke calls the method that belongs to a struct. A switch and not reflection by name, which would keep every method
+// invoke calls the method that belongs to a struct, and reports whether the set served the call. A switch and not reflection by name, which would keep every method
 // of the program alive.
-func invoke(set bundle.Set, q op.Stream, args any) {
+func invoke(set bundle.Set, q op.Stream, args any) bool {
 	switch x := args.(type) {
 	case op.Pack:
 		set.Pack(q, x)
@@ -55,7 +56,16 @@ func invoke(set bundle.Set, q op.Stream, args any) {
 		set.Sample(q, x)
 	case op.Resolve:
 		set.Resolve(q, x)
+	case op.NormLinear:
+		return set.NormLinear(q, x)
+	case op.GatedLinear:
+		return set.GatedLinear(q, x)
+	case op.NormRoute:
+		return set.NormRoute(q, x)
+	case op.RotaryAttention:
+		return set.RotaryAttention(q, x)
 	default:
 		panic(fmt.Sprintf("BUG: %T is no op", args))
 	}
+	return true
 }

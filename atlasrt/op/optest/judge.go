@@ -30,7 +30,9 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 		return nil, err
 	}
 	if w, ok := c.weight(); ok {
-		p.raw = checkpoints(w, rng)
+		if p.raw = checkpoints(w, rng); c.numbers["W"] != nil {
+			oracle.Encode(p.raw[0], op.BF16, c.numbers["W"])
+		}
 		if scale, ok := p.target["W.Scale"]; ok && factored(w.Scheme) != "" {
 			oracle.Encode(scale, op.F32, factors(w, rng))
 		}
@@ -131,7 +133,7 @@ func (j *judge) limit(c *Case, f field) float64 {
 // failed ends a result with an error.
 func (r Result) failed(err error) Result {
 	r.Status, r.Error, r.Message = Fail, math.Inf(1), err.Error()
-	if errors.Is(err, errNoScheme) {
+	if errors.Is(err, errNoScheme) || errors.Is(err, errNotServed) {
 		r.Status, r.Error = Skip, 0
 	}
 	return r

@@ -98,17 +98,19 @@ func (p *Profiler) Result() (Profile, error) {
 	return p.result, p.err
 }
 
-// watch passes a call on, and notes it.
-func watch[T call](p *Profiler, q op.Stream, x T) {
+// watch passes a call on, and notes it if it is served.
+func watch[T call](p *Profiler, q op.Stream, x T) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tokens == 0 {
-		invoke(p.Set, q, x)
-		return
+		return invoke(p.Set, q, x)
 	}
 	l := &listener{Stream: q}
-	invoke(p.Set, l, x)
-	p.calls = append(p.calls, noted{x, l.kernels})
+	served := invoke(p.Set, l, x)
+	if served {
+		p.calls = append(p.calls, noted{x, l.kernels})
+	}
+	return served
 }
 
 // listener notes what is launched.
@@ -171,6 +173,12 @@ func (p *Profiler) Resolve(q op.Stream, x op.Resolve)               { watch(p, q
 func (p *Profiler) Copy(q op.Stream, x op.Copy)                     { watch(p, q, x) }
 func (p *Profiler) Fill(q op.Stream, x op.Fill)                     { watch(p, q, x) }
 func (p *Profiler) Convert(q op.Stream, x op.Convert)               { watch(p, q, x) }
+func (p *Profiler) NormLinear(q op.Stream, x op.NormLinear) bool    { return watch(p, q, x) }
+func (p *Profiler) GatedLinear(q op.Stream, x op.GatedLinear) bool  { return watch(p, q, x) }
+func (p *Profiler) NormRoute(q op.Stream, x op.NormRoute) bool      { return watch(p, q, x) }
+func (p *Profiler) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
+	return watch(p, q, x)
+}
 
 // measure times the step that was noted, each kind of call and all of them.
 func (p *Profiler) measure(s device.Stream) (result Profile, err error) {

@@ -50,12 +50,15 @@ func (r *Recorder) Watch(b *bundle.Bundle) *bundle.Bundle {
 	return &watched
 }
 
-// record notes a call and passes it on. A file that cannot be written fails the stream once.
-func record[T call](r *Recorder, q op.Stream, x T) {
+// record passes a call on and notes it, if it is served. A file that cannot be written fails the stream once.
+func record[T call](r *Recorder, q op.Stream, x T) bool {
+	if !invoke(r.Set, q, x) {
+		return false
+	}
 	if err := r.note(ShapeOf(x)); err != nil {
 		q.Fail(err)
 	}
-	invoke(r.Set, q, x)
+	return true
 }
 
 func (r *Recorder) note(s Shape) error {
@@ -110,3 +113,9 @@ func (r *Recorder) Route(q op.Stream, x op.Route)                   { record(r, 
 func (r *Recorder) ExpertUp(q op.Stream, x op.ExpertUp)             { record(r, q, x) }
 func (r *Recorder) ExpertDown(q op.Stream, x op.ExpertDown)         { record(r, q, x) }
 func (r *Recorder) Sample(q op.Stream, x op.Sample)                 { record(r, q, x) }
+func (r *Recorder) NormLinear(q op.Stream, x op.NormLinear) bool    { return record(r, q, x) }
+func (r *Recorder) GatedLinear(q op.Stream, x op.GatedLinear) bool  { return record(r, q, x) }
+func (r *Recorder) NormRoute(q op.Stream, x op.NormRoute) bool      { return record(r, q, x) }
+func (r *Recorder) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
+	return record(r, q, x)
+}

@@ -71,7 +71,9 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 	}
 	args := s.bind(c, places, base)
 	l := &listener{Stream: s.stream}
-	invoke(s.set, l, args.Interface())
+	if !invoke(s.set, l, args.Interface()) {
+		return nil, errNotServed
+	}
 	s.launched = l.kernels
 	if err := s.stream.Sync(); err != nil {
 		return nil, fmt.Errorf("the launch failed: %w", err)
@@ -158,8 +160,11 @@ func untouched(places []placed, before, after []byte) error {
 	return fmt.Errorf("memory between buffers was written to, at byte %d of all", at)
 }
 
-// errNoScheme says that a set has no kernels for a case's weights.
-var errNoScheme = errors.New("the set has no kernels for this scheme")
+// What a case is skipped for: a set has no kernels for its weights, or none that does several operations at once.
+var (
+	errNoScheme  = errors.New("the set has no kernels for this scheme")
+	errNotServed = errors.New("the set has no fused kernel for this call")
+)
 
 // pack turns the checkpoint's bytes of each stacked matrix into the set's layout, and checks that unpacking gives the
 // same bytes again.

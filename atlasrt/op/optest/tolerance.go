@@ -28,12 +28,27 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		limit += largestAngle(c) * 0x1p-24
 	case op.Linear:
 		limit = max(limit, t.products(x.W.Scheme))
+	case op.NormLinear:
+		limit = max(limit, t.products(x.W.Scheme))
+	case op.GatedLinear:
+		limit = max(limit, gated*t.products(x.W.Scheme))
+		if t.Act == op.BF16 { // the halves are rounded before they are multiplied
+			limit = max(limit, gated*roundBF16)
+		}
+	case op.NormRoute:
+		if t.Act == op.BF16 && result.name == "Weights" { // a logit of up to 4 may round the other way
+			limit = max(limit, 4*roundBF16)
+		}
 	case op.Logits:
 		limit = max(limit, t.products(x.W.Scheme))
 	case op.ExpertUp:
 		limit = max(limit, gated*t.products(x.W.Scheme))
 	case op.ExpertDown:
 		limit = max(limit, t.products(x.W.Scheme))
+	case op.RotaryAttention:
+		if t.Act == op.BF16 { // turned queries are rounded, then the weights of the keys and the result
+			limit = max(limit, 1.5*roundBF16)
+		}
 	case op.PagedAttention:
 		if x.KVType == op.BF16 {
 			limit = max(limit, t.products(op.SchemeBF16))

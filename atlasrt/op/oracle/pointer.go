@@ -6,13 +6,16 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// slice is the n elements at p. All other code of the package is ordinary, bounds-checked Go.
+// slice is the n elements at p. All code of the package but this file is ordinary, bounds-checked Go.
 func slice[T any](p op.Ptr, n int) []T {
 	if n == 0 {
 		return nil
 	}
 	return unsafe.Slice((*T)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
 }
+
+// address is where a slice lies.
+func address(data []byte) op.Ptr { return op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) }
 
 // load reads n elements of a buffer, starting with element first.
 func load(p op.Ptr, t op.DType, first, n int) []float64 {

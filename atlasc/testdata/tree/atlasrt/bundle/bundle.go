@@ -10,6 +10,7 @@ import (
 // Set is every operation.
 type Set interface {
 	op.Core
+	op.Fused
 	op.Packer
 }
 

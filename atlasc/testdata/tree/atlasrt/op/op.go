@@ -60,9 +60,9 @@ type Core interface {
 	Linear(Stream, Linear)
 }
 
-// Fused is optional.
+// Fused is served in part.
 type Fused interface {
-	NormLinear(Stream, NormLinear)
+	NormLinear(Stream, NormLinear) bool
 }
 
 // The other required interfaces.
@@ -101,7 +101,7 @@ type Linear struct {
 	_     int32
 }
 
-// NormLinear is optional.
+// NormLinear need not be served.
 type NormLinear struct {
 	Out  Ptr    `atlas:"out act [Rows,W.Rows]"`
 	W    Weight `atlas:"in"`

@@ -1,0 +1,95 @@
+package op
+
+// Fused is sequences of operations that a set may have one kernel for. A method reports whether it has one for the call:
+// if not, nothing was queued and the caller takes the plain operations.
+//
+// A fused kernel computes what the plain ones would, one after the other: what one of them would have written for the
+// next is rounded to act just so.
+type Fused interface {
+	NormLinear(Stream, NormLinear) bool
+	GatedLinear(Stream, GatedLinear) bool
+	NormRoute(Stream, NormRoute) bool
+	RotaryAttention(Stream, RotaryAttention) bool
+}
+
+// NormLinear is RMSNorm and Linear: Out[r,n] = Σ_k y[r,k]·W[n,k] + Bias[n] with y = RMSNorm(In, Scale).
+//
+// Where Residual is not zero, In+Residual takes In's place and is stored to Sum, which is other memory than both: every
+// block of a kernel reads them.
+type NormLinear struct {
+	Out      Ptr    `atlas:"out act [Rows:OutPitch,W.Rows]"`
+	Sum      Ptr    `atlas:"out? act [Rows,W.Cols]"`
+	In       Ptr    `atlas:"in act [Rows,W.Cols]"`
+	Residual Ptr    `atlas:"in? act [Rows,W.Cols]"`
+	Scale    Ptr    `atlas:"in f32 [W.Cols]"`
+	Bias     Ptr    `atlas:"in? f32 [W.Rows]"`
+	W        Weight `atlas:"in"`
+	Rows     int32
+	OutPitch int32
+	Eps      float32
+	_        int32
+}
+
+// GatedLinear is NormLinear without bias and SwiGLU: Out[r,n] = silu(g)·u, where g and u are elements n and n+W.Rows/2 of
+// the product. Where Scale is zero there is no norm: y = In, and neither Residual nor Sum.
+type GatedLinear struct {
+	Out      Ptr    `atlas:"out act [Rows,W.Rows/2]"`
+	Sum      Ptr    `atlas:"out? act [Rows,W.Cols]"`
+	In       Ptr    `atlas:"in act [Rows,W.Cols]"`
+	Residual Ptr    `atlas:"in? act [Rows,W.Cols]"`
+	Scale    Ptr    `atlas:"in? f32 [W.Cols]"`
+	W        Weight `atlas:"in"`
+	Rows     int32
+	Eps      float32
+}
+
+// NormRoute is RMSNorm, Linear and Route: Normed = y as in NormLinear, and the logits of row r are W·y[r]. Bias and the
+// rest are those of Route, whose experts are the rows of W and whose Scale is Factor.
+type NormRoute struct {
+	Normed    Ptr    `atlas:"out act [Rows,W.Cols]"`
+	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
+	IDs       Ptr    `atlas:"out i32 [Rows,TopK]"`
+	Weights   Ptr    `atlas:"out f32 [Rows,TopK]"`
+	Order     Ptr    `atlas:"out i32 [Rows*TopK]"`
+	Starts    Ptr    `atlas:"out i32 [W.Rows+1]"`
+	In        Ptr    `atlas:"in act [Rows,W.Cols]"`
+	Residual  Ptr    `atlas:"in? act [Rows,W.Cols]"`
+	Scale     Ptr    `atlas:"in f32 [W.Cols]"`
+	Bias      Ptr    `atlas:"in? f32 [W.Rows]"`
+	W         Weight `atlas:"in"`
+	Rows      int32
+	TopK      int32
+	Normalise int32
+	Routing   Routing
+	Factor    float32
+	Eps       float32
+}
+
+// RotaryAttention is RotaryCache and PagedAttention, whose fields it has; queries turn on the way, so that QKV stays as it is.
+type RotaryAttention struct {
+	Out       Ptr `atlas:"out act [Rows,Heads*HeadDim]"`
+	QKV       Ptr `atlas:"in act [Rows,(Heads+2*KVHeads)*HeadDim]"`
+	K         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	V         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	Angles    Ptr `atlas:"in f32 [Rows,2*Pairs]"`
+	Slots     Ptr `atlas:"in i32 [Rows]"`
+	QNorm     Ptr `atlas:"in? f32 [HeadDim]"`
+	KNorm     Ptr `atlas:"in? f32 [HeadDim]"`
+	Starts    Ptr `atlas:"in i32 [Seqs+1]"`
+	Lengths   Ptr `atlas:"in i32 [Seqs]"`
+	Tables    Ptr `atlas:"in i32 [Seqs,MaxBlocks]"`
+	Rows      int32
+	Seqs      int32
+	MaxBlocks int32
+	Heads     int32
+	KVHeads   int32
+	HeadDim   int32
+	Pairs     int32
+	Blocks    int32
+	BlockSize int32
+	Window    int32
+	Pairing   Pairing
+	KVType    DType
+	Eps       float32
+	Scale     float32
+}

@@ -1,0 +1,204 @@
+package optest
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// fusedCases are those of operations that stand for several. Sets skip what they have no fused kernel for.
+func fusedCases(o Options) []*Case {
+	var list []*Case
+	for _, scheme := range schemes {
+		list = append(list, normLinearCases(scheme, o)...)
+		list = append(list, gatedCases(scheme, o)...)
+	}
+	list = append(list, normRouteCases(o)...)
+	return append(list, rotaryAttentionCases(o)...)
+}
+
+// fusedShapes are matrices of an even number of outputs.
+func fusedShapes(scheme op.Scheme, o Options) []shape {
+	list := []shape{{96, 96}, {160, 576}, {64, 4096}}
+	if scheme.Block() == 1 {
+		list = append(list, shape{34, 100})
+	}
+	if !o.Short {
+		list = append(list, shape{2592, 1536}, shape{32, 2048}, shape{448, 8192})
+	}
+	for i := range list {
+		list[i].cols = whole(scheme, list[i].cols)
+	}
+	return list
+}
+
+// summed gives a case a residual, or not.
+func (c *Case) summed(residual bool) *Case {
+	if !residual {
+		return c
+	}
+	return c.with("Residual", "Sum")
+}
+
+func word(say bool, text string) string {
+	if say {
+		return text
+	}
+	return ""
+}
+
+func normLinearCases(scheme op.Scheme, o Options) []*Case {
+	var list []*Case
+	for i, s := range fusedShapes(scheme, o) {
+		for k, rows := range []int{1, 2, 4, 7, 8, 17} {
+			x := op.NormLinear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows + (i+k)%3), Eps: 1e-6}
+			residual, bias := (i+k)%3 != 0, (i+k)%4 == 1
+			name := fmt.Sprintf("%s %s rows %d", scheme, s, rows) + word(residual, " residual") + word(bias, " bias")
+			list = append(list, of(name, x).summed(residual).with(word(bias, "Bias"), factored(scheme)))
+		}
+	}
+	return list
+}
+
+func gatedCases(scheme op.Scheme, o Options) []*Case {
+	rowCounts := []int{1, 3, 8, 16, 64, 300}
+	if o.Short {
+		rowCounts = []int{1, 3, 16, 65}
+	}
+	var list []*Case
+	for i, s := range fusedShapes(scheme, o) {
+		for k, rows := range rowCounts {
+			x := op.GatedLinear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), Eps: 1e-5}
+			name := fmt.Sprintf("%s %s rows %d", scheme, s, rows)
+			list = append(list, of(name, x).with(factored(scheme)))
+			if rows <= 16 {
+				residual := (i+k)%3 != 0
+				list = append(list, of(name+" norm"+word(residual, ", residual"), x).summed(residual).with("Scale", factored(scheme)))
+			}
+		}
+	}
+	return list
+}
+
+// normRouteCases have routers whose logits are far enough apart, once rounded to bf16, that no two experts tie: an expert's
+// row picks one column, and all rows add the same little of the other columns.
+func normRouteCases(o Options) []*Case {
+	var list []*Case
+	for i, s := range []struct{ rows, experts, cols, top int }{{1, 128, 2048, 8}, {4, 128, 2048, 8}, {8, 64, 576, 6}, {2, 8, 96, 2}, {3, 5, 100, 1}, {5, 128, 1536, 8}, {7, 100, 1000, 3}, {33, 128, 2048, 8}} {
+		if o.Short && i > 4 {
+			break
+		}
+		for k := range 4 {
+			x := op.NormRoute{
+				W: matrix(op.SchemeBF16, s.experts, s.cols), Rows: int32(s.rows), TopK: int32(s.top),
+				Normalise: int32(k % 2), Routing: op.Routing(k / 2), Factor: []float32{1, 2.5}[i%2], Eps: 1e-6,
+			}
+			residual := (i+k)%2 == 0
+			c := of(fmt.Sprintf("rows %d experts %d columns %d top %d normalise %d routing %d", s.rows, s.experts, s.cols, s.top, x.Normalise, x.Routing)+word(residual, " residual"), x)
+			rng := rand.New(rand.NewPCG(uint64(s.cols), uint64(k)))
+			rest := make([]float64, s.cols)
+			for j := range rest {
+				rest[j] = rng.NormFloat64() / float64(4*s.cols)
+			}
+			for e := range s.experts {
+				row := append(make([]float64, s.experts), rest[s.experts:]...)
+				row[e] = 1
+				c.numbers["W"] = append(c.numbers["W"], row...)
+			}
+			ones := make([]float64, s.cols)
+			for j := range ones {
+				ones[j] = 1
+			}
+			c.numbers["Scale"] = ones
+			levels := distinct(s.rows, s.experts)
+			for r := range s.rows {
+				in := append([]float64{}, levels[r*s.experts:(r+1)*s.experts]...)
+				for len(in) < s.cols {
+					in = append(in, 2*rng.NormFloat64())
+				}
+				c.numbers["In"] = append(c.numbers["In"], in...)
+			}
+			if residual {
+				c.summed(true).numbers["Residual"] = make([]float64, s.rows*s.cols)
+				for j := range c.numbers["Residual"] { // half of what goes in comes from either side
+					c.numbers["In"][j] /= 2
+					c.numbers["Residual"][j] = c.numbers["In"][j]
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// rotaryAttentionCases are decodes, prompts and what lies between. A row's slot is where its table says, padding rows have none.
+func rotaryAttentionCases(o Options) []*Case {
+	decodes := func(n, step int) []sequence {
+		list := make([]sequence, n)
+		for i := range list {
+			list[i] = sequence{1, 1 + i*step}
+		}
+		return list
+	}
+	batches := []struct {
+		name    string
+		batch   []sequence
+		padding int
+	}{
+		{"one", []sequence{{1, 130}}, 0},
+		{"one of one", []sequence{{1, 1}}, 0},
+		{"long", []sequence{{1, 2100}}, 0},
+		{"block edges", []sequence{{1, 15}, {1, 16}, {1, 17}, {1, 33}}, 0},
+		{"ragged", []sequence{{2, 40}, {0, 0}, {1, 700}, {1, 16}, {3, 18}}, 0},
+		{"padded", []sequence{{1, 65}, {0, 0}, {1, 1025}, {0, 0}}, 2},
+		{"sixteen", decodes(16, 37), 0},
+		{"64", decodes(64, 5), 0},
+		{"prompt", []sequence{{37, 37}, {1, 100}}, 3},
+	}
+	var list []*Case
+	for i, h := range headShapes {
+		for k, b := range batches {
+			if o.Short && (i+k)%2 == 1 {
+				continue
+			}
+			window := []int{0, 0, 40}[(i+k)%3]
+			x := h.attention(op.BF16, 16, window)
+			plain := attention(fmt.Sprintf("%s %s window %d", b.name, h, window), x, b.batch, b.padding)
+			list = append(list, turning(plain, h, k))
+		}
+	}
+	return list
+}
+
+// turning makes a case of RotaryAttention of one of PagedAttention.
+func turning(plain *Case, h heads, k int) *Case {
+	p := plain.args.Interface().(op.PagedAttention)
+	x := op.RotaryAttention{
+		Rows: p.Rows, Seqs: p.Seqs, MaxBlocks: p.MaxBlocks, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim, Pairs: p.HeadDim / 2,
+		Blocks: p.Blocks, BlockSize: p.BlockSize, Window: p.Window, Pairing: op.Pairing(k / 4 % 2), KVType: p.KVType, Eps: 1e-6, Scale: p.Scale,
+	}
+	if k%5 == 4 {
+		x.Pairs = int32(h.dim / 8)
+	}
+	norms := []string{"QNorm", "KNorm"}
+	if k%3 == 2 {
+		norms = nil
+	}
+	c := of(fmt.Sprintf("%s pairing %d pairs %d norms %d", plain.Name, x.Pairing, x.Pairs, len(norms)), x).with(norms...)
+	c.values = plain.values
+	starts, lengths, tables := get[int32](c.values["Starts"]), get[int32](c.values["Lengths"]), get[int32](c.values["Tables"])
+	slots := make([]int32, x.Rows)
+	for r := range slots {
+		slots[r] = -1
+	}
+	for s, length := range lengths {
+		for r := starts[s]; r < starts[s+1]; r++ {
+			position := length - (starts[s+1] - r)
+			slots[r] = tables[int32(s)*x.MaxBlocks+position/x.BlockSize]*x.BlockSize + position%x.BlockSize
+		}
+	}
+	set(c, "Slots", slots)
+	set(c, "Angles", anyAngles(rand.New(rand.NewPCG(uint64(x.Rows), uint64(x.Pairs))), int(x.Rows), int(x.Pairs)))
+	return c
+}

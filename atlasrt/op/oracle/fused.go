@@ -1,0 +1,80 @@
+package oracle
+
+import (
+	"runtime"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// between is memory for what one of the plain operations hands to the next. Whoever takes its address keeps it alive.
+func (s *Set) between(rows, cols int32) []byte {
+	return make([]byte, int64(rows)*int64(cols)*s.act.Bytes())
+}
+
+// normed is RMSNorm of In, or of In+Residual, which goes to sum.
+func (s *Set) normed(q op.Stream, out, sum, in, residual, scale op.Ptr, rows, cols int32, eps float32) {
+	if residual != 0 {
+		store(sum, s.act, 0, load(residual, s.act, 0, int(rows)*int(cols)))
+		residual = sum
+	}
+	s.RMSNorm(q, op.RMSNorm{Out: out, In: in, Residual: residual, Scale: scale, Rows: rows, Cols: cols, Eps: eps})
+}
+
+// NormLinear normalises rows and multiplies them by a matrix.
+func (s *Set) NormLinear(q op.Stream, x op.NormLinear) bool {
+	memory := s.between(x.Rows, x.W.Cols)
+	defer runtime.KeepAlive(memory)
+	y := address(memory)
+	s.normed(q, y, x.Sum, x.In, x.Residual, x.Scale, x.Rows, x.W.Cols, x.Eps)
+	s.Linear(q, op.Linear{Out: x.Out, In: y, Bias: x.Bias, W: x.W, Rows: x.Rows, OutPitch: x.OutPitch})
+	return true
+}
+
+// GatedLinear normalises rows where there is a scale, multiplies them by a matrix and gates the halves.
+func (s *Set) GatedLinear(q op.Stream, x op.GatedLinear) bool {
+	memory, norms := s.between(x.Rows, x.W.Rows), s.between(x.Rows, x.W.Cols)
+	defer runtime.KeepAlive(memory)
+	defer runtime.KeepAlive(norms)
+	y, product := x.In, address(memory)
+	if x.Scale != 0 {
+		y = address(norms)
+		s.normed(q, y, x.Sum, x.In, x.Residual, x.Scale, x.Rows, x.W.Cols, x.Eps)
+	}
+	s.Linear(q, op.Linear{Out: product, In: y, W: x.W, Rows: x.Rows, OutPitch: x.W.Rows})
+	s.SwiGLU(q, op.SwiGLU{Out: x.Out, In: product, Rows: x.Rows, Cols: x.W.Rows / 2})
+	return true
+}
+
+// NormRoute normalises rows and picks their experts.
+func (s *Set) NormRoute(q op.Stream, x op.NormRoute) bool {
+	memory := s.between(x.Rows, x.W.Rows)
+	defer runtime.KeepAlive(memory)
+	logits := address(memory)
+	s.normed(q, x.Normed, x.Sum, x.In, x.Residual, x.Scale, x.Rows, x.W.Cols, x.Eps)
+	s.Linear(q, op.Linear{Out: logits, In: x.Normed, W: x.W, Rows: x.Rows, OutPitch: x.W.Rows})
+	s.Route(q, op.Route{
+		IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts, Logits: logits, Bias: x.Bias,
+		Rows: x.Rows, Experts: x.W.Rows, TopK: x.TopK, Normalise: x.Normalise, Routing: x.Routing, Scale: x.Factor,
+	})
+	return true
+}
+
+// RotaryAttention turns a copy of the rows, caches keys and values, and attends.
+func (s *Set) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
+	width := (x.Heads + 2*x.KVHeads) * x.HeadDim
+	memory := s.between(x.Rows, width)
+	defer runtime.KeepAlive(memory)
+	turned := address(memory)
+	store(turned, s.act, 0, load(x.QKV, s.act, 0, int(x.Rows)*int(width)))
+	s.RotaryCache(q, op.RotaryCache{
+		QKV: turned, K: x.K, V: x.V, Angles: x.Angles, Slots: x.Slots, QNorm: x.QNorm, KNorm: x.KNorm,
+		Rows: x.Rows, Heads: x.Heads, KVHeads: x.KVHeads, HeadDim: x.HeadDim, Pairs: x.Pairs,
+		Blocks: x.Blocks, BlockSize: x.BlockSize, Pairing: x.Pairing, KVType: x.KVType, Eps: x.Eps,
+	})
+	s.PagedAttention(q, op.PagedAttention{
+		Out: x.Out, Q: turned, K: x.K, V: x.V, Starts: x.Starts, Lengths: x.Lengths, Tables: x.Tables,
+		Rows: x.Rows, QPitch: width, Seqs: x.Seqs, MaxBlocks: x.MaxBlocks, Heads: x.Heads, KVHeads: x.KVHeads, HeadDim: x.HeadDim,
+		Blocks: x.Blocks, BlockSize: x.BlockSize, Window: x.Window, KVType: x.KVType, Scale: x.Scale,
+	})
+	return true
+}
