@@ -37,3 +37,19 @@ func (p patient) Route(q op.Stream, x op.Route)                   { run(q, x, p.
 func (p patient) ExpertUp(q op.Stream, x op.ExpertUp)             { run(q, x, p.Set.ExpertUp) }
 func (p patient) ExpertDown(q op.Stream, x op.ExpertDown)         { run(q, x, p.Set.ExpertDown) }
 func (p patient) Sample(q op.Stream, x op.Sample)                 { run(q, x, p.Set.Sample) }
+
+// Fused operations are served, so that models are tried with them, too.
+
+func (p patient) NormLinear(q op.Stream, x op.NormLinear) bool { return serve(q, x, p.Set.NormLinear) }
+func (p patient) GatedLinear(q op.Stream, x op.GatedLinear) bool {
+	return serve(q, x, p.Set.GatedLinear)
+}
+func (p patient) NormRoute(q op.Stream, x op.NormRoute) bool { return serve(q, x, p.Set.NormRoute) }
+func (p patient) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
+	return serve(q, x, p.Set.RotaryAttention)
+}
+
+func serve[T any](q op.Stream, x T, compute func(op.Stream, T) bool) bool {
+	run(q, x, func(q op.Stream, x T) { compute(q, x) })
+	return true
+}

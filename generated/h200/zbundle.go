@@ -34,6 +34,8 @@ func Bundle() *bundle.Bundle {
 			"atlas_expert_up_f8block_e4m3_128_1":   "e4m3x128",
 			"atlas_expert_up_f8block_e4m3_64_0":    "e4m3x128",
 			"atlas_expert_up_f8block_e4m3_64_1":    "e4m3x128",
+			"atlas_linear_f8block_e4m3_tall_0":     "e4m3x128",
+			"atlas_linear_f8block_e4m3_tall_1":     "e4m3x128",
 			"atlas_linear_f8block_e4m3_128x128_0":  "e4m3x128",
 			"atlas_linear_f8block_e4m3_128x128_1":  "e4m3x128",
 			"atlas_linear_f8block_e4m3_128x64_0":   "e4m3x128",
@@ -41,7 +43,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "9d4f2d791f89f139ef4c817ce2c86daf",
+		Contract: "82811b21db98605d382dd1d1158be9cc",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -421,7 +421,13 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/lib/cuda/bf16.toml:32, 42, 52.
+// Linear: kernels/lib/cuda/bf16.toml:32, 42, 52;
+// kernels/lib/cuda/q8_0.toml:33, 46, 59, 72, 83;
+// kernels/lib/cuda/q4_0.toml:33, 46, 59, 72, 83;
+// kernels/lib/cuda/q4_1.toml:33, 46, 59, 72, 83;
+// kernels/lib/cuda/f8.toml:33, 46, 59, 72, 83;
+// kernels/lib/cuda/f8block.toml:33, 46, 59, 72, 83;
+// kernels/lib/cuda/nvfp4.toml:33, 46, 59, 72, 83.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -589,7 +595,13 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	return false
 }
 
-// Pack: kernels/lib/cuda/bf16.toml:8.
+// Pack: kernels/lib/cuda/bf16.toml:8;
+// kernels/lib/cuda/q8_0.toml:9;
+// kernels/lib/cuda/q4_0.toml:9;
+// kernels/lib/cuda/q4_1.toml:9;
+// kernels/lib/cuda/f8.toml:9;
+// kernels/lib/cuda/f8block.toml:9;
+// kernels/lib/cuda/nvfp4.toml:9.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
