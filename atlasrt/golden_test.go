@@ -17,12 +17,15 @@ import (
 	"github.com/atlas-inference/atlas/internal/testdata"
 )
 
+// testedKernels is a folder with images that take the place of the linked ones, for kernels that are built where tests run.
+func testedKernels() string { return os.Getenv("ATLASRT_KERNELS") }
+
 // eachHardware runs a test on the compiled kernels of all hardware that this machine can run.
 func eachHardware(t *testing.T, exact bool, test func(t *testing.T, target *instance.Target)) {
 	t.Helper()
 	for _, b := range bundles() {
 		t.Run(b.Hardware, func(t *testing.T) {
-			h := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Threads: 2, Exact: exact}
+			h := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Kernels: testedKernels(), Threads: 2, Exact: exact}
 			if !h.Runs() {
 				t.Skipf("this processor cannot run %s", b.Hardware)
 			}
@@ -39,17 +42,32 @@ func eachHardware(t *testing.T, exact bool, test func(t *testing.T, target *inst
 	}
 }
 
-// place loads a checkpoint on a target.
+// place loads a checkpoint on a target, for steps that hold a whole prompt.
 func place(t *testing.T, target *instance.Target, path string, exact bool) *instance.Loaded {
+	t.Helper()
+	sizes := smallSizes()
+	if exact {
+		sizes.KVType = op.F32
+	}
+	return placeSized(t, target, opened(t, path), sizes)
+}
+
+func smallSizes() instance.Sizes {
+	return instance.Sizes{MaxContext: 512, MaxSequences: 8, MaxBatchTokens: 128, KVType: op.BF16}
+}
+
+func opened(t *testing.T, path string) weights.Checkpoint {
 	t.Helper()
 	c, err := weights.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizes := instance.Sizes{MaxContext: 512, MaxSequences: 8, MaxBatchTokens: 128, KVType: op.BF16}
-	if exact {
-		sizes.KVType = op.F32
-	}
+	return c
+}
+
+// placeSized loads a checkpoint for steps of some size.
+func placeSized(t *testing.T, target *instance.Target, c weights.Checkpoint, sizes instance.Sizes) *instance.Loaded {
+	t.Helper()
 	p, err := instance.Prepare(target, c, sizes)
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,9 @@ func shapes(scheme op.Scheme, o Options) []shape {
 	if !o.Short {
 		list = append(list, shape{576, 1536}, shape{1, 64}, shape{24, 8192}, shape{1003, 160})
 	}
+	if !o.Short && scheme.Block() == 1 { // long rows that start anywhere
+		list = append(list, shape{16, 9217})
+	}
 	for i := range list {
 		list[i].cols = whole(scheme, list[i].cols)
 	}
@@ -192,9 +195,9 @@ func expertCases(o Options) []*Case {
 	for _, scheme := range schemes {
 		for i, s := range []struct{ experts, half, cols, rows, top int }{
 			{4, 17, 96, 5, 2}, {8, 48, 160, 1, 8}, {8, 32, 64, 33, 1}, {16, 96, 96, 17, 4}, {3, 8, 32, 64, 3}, {64, 24, 96, 20, 8},
-			{5, 80, 384, 150, 3}, {16, 32, 128, 150, 2},
+			{5, 80, 384, 150, 3}, {16, 32, 128, 150, 2}, {8300, 32, 32, 8300, 1},
 		} {
-			if o.Short && i > 2 {
+			if o.Short && i > 2 || s.rows > 1000 && scheme != op.SchemeBF16 { // one scheme for more experts than shared memory has places for
 				break
 			}
 			s.cols = whole(scheme, s.cols)
@@ -219,7 +222,10 @@ func picks(rows, count, top, pattern int) []int32 {
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(count)))
 	var ids []int32
 	for range rows {
-		order := rng.Perm(count)
+		var order []int
+		if pattern == 0 {
+			order = rng.Perm(count)
+		}
 		for k := range top {
 			switch pattern {
 			case 0:

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// product is the sizes of a call that multiplies by a weight.
+type product struct {
+	op                string
+	outputs, cols     int32
+	count, rows, topK int32
+}
+
+// roundWatch notes which calls launch kernels that round activations, and by which rule.
+type roundWatch struct {
+	bundle.Set
+	kernels map[op.Kernel]string
+	rules   map[product]string
+}
+
+// launchWatch hands a call's launches on.
+type launchWatch struct {
+	op.Stream
+	launched func(op.Kernel)
+}
+
+func (s launchWatch) Launch(k op.Kernel, g op.Grid) {
+	s.launched(k)
+	s.Stream.Launch(k, g)
+}
+
+func (w roundWatch) note(q op.Stream, p product) op.Stream {
+	return launchWatch{q, func(k op.Kernel) {
+		if rule := w.kernels[k]; rule != "" {
+			w.rules[p] = rule
+		}
+	}}
+}
+
+func linear(x op.Linear) product { return product{"Linear", x.W.Rows, x.W.Cols, 1, x.Rows, 1} }
+func up(x op.ExpertUp) product {
+	return product{"ExpertUp", x.W.Rows, x.W.Cols, x.W.Count, x.Rows, x.TopK}
+}
+func down(x op.ExpertDown) product {
+	return product{"ExpertDown", x.W.Rows, x.W.Cols, x.W.Count, x.Rows, x.TopK}
+}
+
+func (w roundWatch) Linear(q op.Stream, x op.Linear)         { w.Set.Linear(w.note(q, linear(x)), x) }
+func (w roundWatch) ExpertUp(q op.Stream, x op.ExpertUp)     { w.Set.ExpertUp(w.note(q, up(x)), x) }
+func (w roundWatch) ExpertDown(q op.Stream, x op.ExpertDown) { w.Set.ExpertDown(w.note(q, down(x)), x) }
+
+// roundedCalls tells which calls of a prompt that runs in one step have their activations rounded on a target.
+func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, tokens []int32) map[product]string {
+	t.Helper()
+	points := map[string]op.Kernel{}
+	watched := watchPoints(points)
+	b := watched[slices.IndexFunc(watched, func(b *bundle.Bundle) bool { return b.Hardware == target.Bundle.Hardware })]
+	var override fs.FS
+	if folder := testedKernels(); folder != "" {
+		override = os.DirFS(folder)
+	}
+	present, err := instance.Hardware{}.Features(b.Device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := bundle.Load(b, target.Device, "", present, override)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := roundWatch{set, map[op.Kernel]string{}, map[product]string{}}
+	for name, rule := range b.Rounds {
+		w.kernels[points[name]] = rule
+	}
+	of := *target
+	of.Set = w
+	if _, err := direct(t, placeSized(t, &of, c, smallSizes())).Logits(tokens, 0, true); err != nil {
+		t.Fatal(err)
+	}
+	return w.rules
+}
+
+// rounder computes in plain Go, with the activations of some calls rounded.
+type rounder struct {
+	patient
+	rules map[product]string
+	sets  map[string]patient // by rule
+}
+
+func (r rounder) set(p product) patient {
+	if set, ok := r.sets[r.rules[p]]; ok {
+		return set
+	}
+	return r.patient
+}
+
+func (r rounder) Linear(q op.Stream, x op.Linear)         { r.set(linear(x)).Linear(q, x) }
+func (r rounder) ExpertUp(q op.Stream, x op.ExpertUp)     { r.set(up(x)).ExpertUp(q, x) }
+func (r rounder) ExpertDown(q op.Stream, x op.ExpertDown) { r.set(down(x)).ExpertDown(q, x) }
+
+// onRoundingOracle is onOracle where the activations of some calls are rounded.
+func onRoundingOracle(t *testing.T, act op.DType, rules map[product]string) *instance.Target {
+	t.Helper()
+	target, set := onOracle(act), oracle.New(act)
+	r := rounder{patient{set}, rules, map[string]patient{}}
+	for _, rule := range rules {
+		rounding, err := set.Rounding(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.sets[rule] = patient{rounding}
+	}
+	target.Set = r
+	return target
+}
+
+// coarse rounds activations as rounder does, but with one scale for a whole row.
+type coarse struct {
+	rounder
+	act op.DType
+}
+
+func (c coarse) Linear(q op.Stream, x op.Linear) {
+	if c.rules[linear(x)] == "" {
+		c.patient.Linear(q, x)
+		return
+	}
+	run(q, x, func(q op.Stream, x op.Linear) {
+		all := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&x.In))), int64(x.Rows)*int64(x.W.Cols)*c.act.Bytes())
+		in, kept, row := all, slices.Clone(all), make([]float64, x.W.Cols)
+		for pitch := len(in) / int(x.Rows); len(in) > 0; in = in[pitch:] {
+			oracle.Decode(row, c.act, in[:pitch])
+			most := 0.0
+			for _, v := range row {
+				most = max(most, math.Abs(v))
+			}
+			for i := range row { // e4m3, for numbers in its range
+				step := math.Ldexp(1, max(math.Ilogb(row[i]*448/most), -6)-3) * most / 448
+				row[i] = step * math.RoundToEven(row[i]/step)
+			}
+			oracle.Encode(in[:pitch], c.act, row)
+		}
+		c.patient.Linear(q, x)
+		copy(all, kept)
+	})
+}
+
+// roundedModel has more than one group of 128 columns in each matrix, and so few layers that a rounding which goes the other way
+// where bf16 was off by one does not hide how roundings are done.
+const roundedModel = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 512,
+	"intermediate_size": 1024, "num_hidden_layers": 1, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 64,
+	"vocab_size": 512, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": true}`
+
+// What a target does to activations where a checkpoint of FP8 blocks asks for it is what the plain reference does, down to the
+// columns that share a scale; and where activations are kept, it does nothing.
+func TestRoundedActivationsFollowTheRule(t *testing.T) {
+	config, err := weights.ParseConfig("config.json", []byte(roundedModel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := make([]int32, 80)
+	for i := range prompt {
+		prompt[i] = int32(i*i*31+7*i+1) % 512
+	}
+	eachHardware(t, false, func(t *testing.T, target *instance.Target) {
+		if len(target.Bundle.Rounds) == 0 {
+			t.Skip("kernels round no activations here")
+		}
+		made := func() weights.Checkpoint {
+			c, err := instance.Dummy(target, config, op.SchemeF8Block)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		logits := func(target *instance.Target, keep bool) []float32 {
+			sizes := smallSizes()
+			sizes.KeepActivations = keep
+			all, err := direct(t, placeSized(t, target, made(), sizes)).Logits(prompt, 0, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		rules := roundedCalls(t, target, made(), prompt)
+		if len(rules) == 0 {
+			t.Fatal("no call had its activations rounded")
+		}
+		reference := onRoundingOracle(t, target.Bundle.Activations, rules)
+		want, kept := logits(reference, false), logits(onOracle(target.Bundle.Activations), false)
+		wrong := *reference
+		wrong.Set = coarse{reference.Set.(rounder), target.Bundle.Activations}
+		right, rough, none := relative(logits(target, false), want), relative(logits(&wrong, false), want), relative(logits(target, true), kept)
+		t.Logf("%d products rounded; relative L2 difference %.1e, with one scale a row %.1e, without any %.1e; where kept %.1e",
+			len(rules), right, rough, relative(kept, want), none)
+		const limit = 6e-2
+		if !(right <= limit) {
+			t.Errorf("relative L2 difference from the reference that rounds likewise is %.1e, want at most %.0e", right, limit)
+		}
+		if !(none <= limit/4) {
+			t.Errorf("relative L2 difference with activations kept is %.1e, want at most %.1e", none, limit/4)
+		}
+		if !(rough >= 1.5*limit) {
+			t.Errorf("one scale for each row makes a difference of %.1e: this test would not notice, want at least %.0e", rough, 1.5*limit)
+		}
+	})
+}
+
+// middle is the root of the mean square.
+func middle(losses []float64) float64 {
+	sum := 0.0
+	for _, x := range losses {
+		sum += x * x
+	}
+	return math.Sqrt(sum / float64(len(losses)))
+}
