@@ -44,6 +44,13 @@ __device__ __forceinline__ void wait_barrier(uint32_t barrier, int parity) {
         ::"r"(barrier), "r"(parity) : "memory");
 }
 
+// How much dynamic shared memory this launch has.
+__device__ __forceinline__ int dynamic_shared_bytes() {
+    int bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+}
+
 // Waits for every thread of the cluster.
 __device__ __forceinline__ void sync_cluster() {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");

@@ -3,8 +3,8 @@
 // A pick's bits are those of these files.
 //
 // Any grid along x; one block per multiprocessor is meant, or two. kWarps·32 threads, 256 for expert_up. Dynamic shared memory: the shape's
-// kShared, then 4 bytes a pick (none where picks > 4096), then 12 bytes a tile, of which there are at most
-// min(picks, W.Count + picks/(8·kTiles)).
+// kShared, then 4 bytes a pick (none where picks > 4096), then 12 bytes a tile. There are at most min(picks, W.Count + picks/(8·kTiles))
+// tiles; where they do not fit, as many as do are worked on at a time.
 #pragma once
 #include "lib/cuda/weight/expert_total.cuh"
 #include "lib/cuda/weight/ring.cuh"
@@ -22,30 +22,34 @@ struct pick_tiles {
     const int32_t *order;
     int32_t *kept;
     pick_tile *tiles;
-    int count = 0, total, most;
+    int count = 0, all = 0, total, most;  // tiles that are found, that there are; picks; tiles that there is room for
 
-    __device__ pick_tiles(uint8_t *shared, int experts, int total, int size)
+    // used: bytes of dynamic shared memory before shared.
+    __device__ pick_tiles(uint8_t *shared, int used, int total)
         : order(nullptr), kept(reinterpret_cast<int32_t *>(shared)), tiles(reinterpret_cast<pick_tile *>(kept + (total <= kKept ? total : 0))), total(total),
-          most(min(total, experts + total / size)) {}
-    __device__ int bytes() const { return int(reinterpret_cast<uint8_t *>(tiles + most) - reinterpret_cast<uint8_t *>(kept) + 127) / 128 * 128; }
+          most((dynamic_shared_bytes() - used - (total <= kKept ? total * 4 : 0)) / int(sizeof(pick_tile))) {}
     // Pick number i of the order; -1 where there is none.
     __device__ int pick(int i) const { return order[i] < total ? max(order[i], -1) : -1; }
 
-    // All threads; ends with a barrier.
+    // Finds tiles from number first on, as many as there is room for. All threads; ends with a barrier.
     template <int kThreads>
-    __device__ void find(const int32_t *from, const int32_t *starts, int experts, int size) {
+    __device__ void find(const int32_t *from, const int32_t *starts, int experts, int size, int first) {
         order = total <= kKept ? kept : from;
-        if (total <= kKept)
+        count = -first;
+        if (first)
+            __syncthreads();  // those before are not read any more
+        else if (total <= kKept)
             for (int i = threadIdx.x; i < total; i += kThreads) kept[i] = from[i];
         for (int base = 0; base < experts; base += kThreads) {
             const int e = base + threadIdx.x;
             const int begin = e < experts ? starts[e] : 0, end = e < experts ? min(starts[e + 1], total) : 0;
             const int mine = begin >= 0 && end > begin ? (end - begin + size - 1) / size : 0;
             const scan s = block_scan<kThreads>(mine);
-            for (int i = 0; i < mine && count + s.before + i < most; i++)
+            for (int i = max(0, -count - s.before); i < mine && count + s.before + i < most; i++)
                 tiles[count + s.before + i] = {e, begin + i * size, min(end, begin + (i + 1) * size)};
             count += s.total;
         }
+        all = count + first;
         count = min(count, most);
         __syncthreads();
     }
@@ -81,76 +85,79 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
     const int half = w.Rows / 2, total = a.Rows * a.TopK, first_up = half / 16, strips = (w.Rows + 15) / 16, groups = (half + 15) / 16;
     const int units = (w.Cols + 63) / 64, begin = units * warp() / kWarps, end = units * (warp() + 1) / kWarps;
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
-    pick_tiles table(strip_shared + shape::kShared, w.Count, total, 8 * kTiles);
+    pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     wait_for_previous();
     release_next();
-    table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles);
-    const int items = table.count * groups;
-    const auto there = [&](int group) { return min(kStrips, strips - first_up - group + 1); };  // strips of a group
-
-    int item = blockIdx.x, u = begin;
-    const auto fill = [&]() {
-        if (item >= items || begin == end) return;
-        const int expert = table.tiles[item / groups].expert, group = item % groups;
-        const int n = there(group), s = min(ring.strip(), n - 1);
-        ring.fill(w, unit<kScheme>::at(w, expert, s ? first_up + group + s - 1 : group, u), n, u, min(kUnits, end - u));
-        if ((u += kUnits) >= end) u = begin, item += gridDim.x;
-    };
-    for (int s = 0; s < kStages; s++) fill();
-    int x_item = blockIdx.x, x_u = begin, x_slot = 0;
-    const auto stage_piece = [&]() {
-        if (x_item < items && begin < end) {
-            const pick_tile tile = table.tiles[x_item / groups];
-            for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
-                const int pick = table.pick(tile.begin + i / 8);
-                const atlas_act *row = pick >= 0 ? a.In + size_t(pick / a.TopK) * w.Cols : nullptr;
-                uint8_t *to = ring.slots + x_slot * ring_t::kSlot + ring_t::kWeights;
-                for (int j = 0; j < kUnits && x_u + j < end; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (x_u + j) * 64, w.Cols, whole);
-            }
-            if (++x_slot == kStages) x_slot = 0;
-            if ((x_u += kUnits) >= end) x_u = begin, x_item += gridDim.x;
-        }
-        commit_copies();
-    };
-    for (int s = 0; s < kStages; s++) stage_piece();
     block_scales<kScheme> scales[kStrips];
     int side = 0;
-    for (int mine = blockIdx.x; mine < items; mine += gridDim.x) {
-        const pick_tile tile = table.tiles[mine / groups];
-        const int group = mine % groups, picks = tile.end - tile.begin;
-        const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
+    const auto there = [&](int group) { return min(kStrips, strips - first_up - group + 1); };  // strips of a group
+    int x_slot = 0;
+    for (int first = 0; first <= max(table.all - 1, 0); first += table.most) {
+        table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles, first);
+        const int items = table.count * groups;
+
+        int item = blockIdx.x, u = begin;
+        const auto fill = [&]() {
+            if (item >= items || begin == end) return;
+            const int expert = table.tiles[item / groups].expert, group = item % groups;
+            const int n = there(group), s = min(ring.strip(), n - 1);
+            ring.fill(w, unit<kScheme>::at(w, expert, s ? first_up + group + s - 1 : group, u), n, u, min(kUnits, end - u));
+            if ((u += kUnits) >= end) u = begin, item += gridDim.x;
+        };
+        for (int s = 0; s < kStages; s++) fill();
+        int x_item = blockIdx.x, x_u = begin;
+        const auto stage_piece = [&]() {
+            if (x_item < items && begin < end) {
+                const pick_tile tile = table.tiles[x_item / groups];
+                for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
+                    const int pick = table.pick(tile.begin + i / 8);
+                    const atlas_act *row = pick >= 0 ? a.In + size_t(pick / a.TopK) * w.Cols : nullptr;
+                    uint8_t *to = ring.slots + x_slot * ring_t::kSlot + ring_t::kWeights;
+                    for (int j = 0; j < kUnits && x_u + j < end; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (x_u + j) * 64, w.Cols, whole);
+                }
+                if (++x_slot == kStages) x_slot = 0;
+                if ((x_u += kUnits) >= end) x_u = begin, x_item += gridDim.x;
+            }
+            commit_copies();
+        };
+        for (int s = 0; s < kStages; s++) stage_piece();
+        for (int mine = blockIdx.x; mine < items; mine += gridDim.x) {
+            const pick_tile tile = table.tiles[mine / groups];
+            const int group = mine % groups, picks = tile.end - tile.begin;
+            const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
 #pragma unroll
-        for (int s = 0; s < kStrips; s++)
-            if (s < there(group)) scales[s].load(w, tile.expert, s ? first_up + group + s - 1 : group, begin, end);
-        float c[kStrips][kTiles][4] = {};
-        for (int at = begin; at < end; at += kUnits) {
-            wait_copies<kStages - 1>();
-            const uint8_t *slot = ring.wait();
-            __syncwarp();
-            const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i); };
-            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
-                                                             w.Cols - at * 64, scale, c);
-            ring.drop();
-            fill();
-            stage_piece();
-        }
-        float *parts = reinterpret_cast<float *>(strip_shared + shape::kParts) + side * kWarps * shape::kSums;
-        put_sums<kStrips, kTiles>(parts + warp() * shape::kSums, c);
-        __syncthreads();
-        for (int i = threadIdx.x; i < picks * 16; i += kWarps * 32) {
-            const int n = group * 16 + i % 16, r = i / 16, pick = table.pick(tile.begin + r), up = half + n;
-            if (n >= half || pick < 0) continue;
-            const int at = r / 8 * 128, gate_at = at + strip_index(n % 16, r % 8);
-            const int up_at = at + (up / 16 - first_up - group + 1) * kTiles * 128 + strip_index(up % 16, r % 8);
-            float sum = 0, sum_up = 0;
+            for (int s = 0; s < kStrips; s++)
+                if (s < there(group)) scales[s].load(w, tile.expert, s ? first_up + group + s - 1 : group, begin, end);
+            float c[kStrips][kTiles][4] = {};
+            for (int at = begin; at < end; at += kUnits) {
+                wait_copies<kStages - 1>();
+                const uint8_t *slot = ring.wait();
+                __syncwarp();
+                const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i); };
+                multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
+                                                                 w.Cols - at * 64, scale, c);
+                ring.drop();
+                fill();
+                stage_piece();
+            }
+            float *parts = reinterpret_cast<float *>(strip_shared + shape::kParts) + side * kWarps * shape::kSums;
+            put_sums<kStrips, kTiles>(parts + warp() * shape::kSums, c);
+            __syncthreads();
+            for (int i = threadIdx.x; i < picks * 16; i += kWarps * 32) {
+                const int n = group * 16 + i % 16, r = i / 16, pick = table.pick(tile.begin + r), up = half + n;
+                if (n >= half || pick < 0) continue;
+                const int at = r / 8 * 128, gate_at = at + strip_index(n % 16, r % 8);
+                const int up_at = at + (up / 16 - first_up - group + 1) * kTiles * 128 + strip_index(up % 16, r % 8);
+                float sum = 0, sum_up = 0;
 #pragma unroll
-            for (int p = 0; p < kWarps; p++) sum += parts[p * shape::kSums + gate_at], sum_up += parts[p * shape::kSums + up_at];
-            const float gate = sum * unit<kScheme>::kFactor * row_scale(w, tile.expert, n), by = sum_up * unit<kScheme>::kFactor * row_scale(w, tile.expert, up);
-            a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(silu(gate) * by);
+                for (int p = 0; p < kWarps; p++) sum += parts[p * shape::kSums + gate_at], sum_up += parts[p * shape::kSums + up_at];
+                const float gate = sum * unit<kScheme>::kFactor * row_scale(w, tile.expert, n), by = sum_up * unit<kScheme>::kFactor * row_scale(w, tile.expert, up);
+                a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(silu(gate) * by);
+            }
+            if constexpr (shape::kSides == 1) __syncthreads();
+            side ^= shape::kSides - 1;
         }
-        if constexpr (shape::kSides == 1) __syncthreads();
-        side ^= shape::kSides - 1;
     }
 }
 
@@ -163,66 +170,70 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
     const atlas_Weight &w = a.W;
     const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, units = (w.Cols + 63) / 64;
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
-    pick_tiles table(strip_shared + shape::kShared, w.Count, total, 8 * kTiles);
+    pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     float *products = static_cast<float *>(scratch);
     wait_for_previous();
     release_next();
-    table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles);
-    const int items = table.count * groups, step = gridDim.x * kWarps, start = warp() * gridDim.x + blockIdx.x;
-
-    const auto part_end = [&](int u) { return u < units / 2 ? units / 2 : units; };  // columns are summed in two parts
-    int item = start, u = 0, slot_now = 0;
-    const auto fill = [&]() {
-        if (item < items) {
-            const pick_tile tile = table.tiles[item / groups];
-            const int group = item % groups * kStrips, n = min(kUnits, part_end(u) - u);
-            const int there = min(kStrips, strips - group);
-            ring.fill(w, unit<kScheme>::at(w, tile.expert, group + min(ring.strip(), there - 1), u), there, u, n);
-            for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
-                const int pick = table.pick(tile.begin + i / 8);
-                const atlas_act *row = pick >= 0 ? a.In + size_t(pick) * w.Cols : nullptr;
-                uint8_t *to = ring.slots + slot_now * ring_t::kSlot + ring_t::kWeights;
-                for (int j = 0; j < n; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (u + j) * 64, w.Cols, whole);
-            }
-            if (++slot_now == kStages) slot_now = 0;
-            if ((u += n) >= units) u = 0, item += step;
-        }
-        commit_copies();
-    };
-    for (int s = 0; s < kStages; s++) fill();
     block_scales<kScheme> scales[kStrips];
-    for (int mine = start; mine < items; mine += step) {
-        const pick_tile tile = table.tiles[mine / groups];
-        const int group = mine % groups * kStrips, picks = tile.end - tile.begin, there = min(kStrips, strips - group);
-        const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
-#pragma unroll
-        for (int s = 0; s < kStrips; s++)
-            if (s < there) scales[s].load(w, tile.expert, group + s, 0, units);
-        float sums[kStrips][kTiles][4] = {}, c[kStrips][kTiles][4] = {};
-        for (int at = 0, n; at < units; at += n) {
-            n = min(kUnits, part_end(at) - at);
-            wait_copies<kStages - 1>();
-            const uint8_t *slot = ring.wait();
-            __syncwarp();
-            const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i); };
-            multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
-            ring.drop();
-            fill();
-            if (at + n < part_end(at)) continue;
-#pragma unroll
-            for (int i = 0; i < kStrips * kTiles * 4; i++) (&sums[0][0][0])[i] += (&c[0][0][0])[i], (&c[0][0][0])[i] = 0;
-        }
-#pragma unroll
-        for (int s = 0; s < kStrips; s++)
-#pragma unroll
-            for (int j = 0; j < kTiles; j++)
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    const int i = r * 32 + lane(), out = (group + s) * 16 + strip_row(i), column = j * 8 + strip_column(i);
-                    if (out >= w.Rows || column >= picks) continue;
-                    const int pick = table.pick(tile.begin + column);
-                    if (pick >= 0) products[size_t(pick) * w.Rows + out] = sums[s][j][r] * unit<kScheme>::kFactor * row_scale(w, tile.expert, out);
+    const int step = gridDim.x * kWarps, start = warp() * gridDim.x + blockIdx.x;
+    const auto part_end = [&](int u) { return u < units / 2 ? units / 2 : units; };  // columns are summed in two parts
+    int slot_now = 0;
+    for (int first = 0; first <= max(table.all - 1, 0); first += table.most) {
+        table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles, first);
+        const int items = table.count * groups;
+
+        int item = start, u = 0;
+        const auto fill = [&]() {
+            if (item < items) {
+                const pick_tile tile = table.tiles[item / groups];
+                const int group = item % groups * kStrips, n = min(kUnits, part_end(u) - u);
+                const int there = min(kStrips, strips - group);
+                ring.fill(w, unit<kScheme>::at(w, tile.expert, group + min(ring.strip(), there - 1), u), there, u, n);
+                for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
+                    const int pick = table.pick(tile.begin + i / 8);
+                    const atlas_act *row = pick >= 0 ? a.In + size_t(pick) * w.Cols : nullptr;
+                    uint8_t *to = ring.slots + slot_now * ring_t::kSlot + ring_t::kWeights;
+                    for (int j = 0; j < n; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (u + j) * 64, w.Cols, whole);
                 }
+                if (++slot_now == kStages) slot_now = 0;
+                if ((u += n) >= units) u = 0, item += step;
+            }
+            commit_copies();
+        };
+        for (int s = 0; s < kStages; s++) fill();
+        for (int mine = start; mine < items; mine += step) {
+            const pick_tile tile = table.tiles[mine / groups];
+            const int group = mine % groups * kStrips, picks = tile.end - tile.begin, there = min(kStrips, strips - group);
+            const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
+#pragma unroll
+            for (int s = 0; s < kStrips; s++)
+                if (s < there) scales[s].load(w, tile.expert, group + s, 0, units);
+            float sums[kStrips][kTiles][4] = {}, c[kStrips][kTiles][4] = {};
+            for (int at = 0, n; at < units; at += n) {
+                n = min(kUnits, part_end(at) - at);
+                wait_copies<kStages - 1>();
+                const uint8_t *slot = ring.wait();
+                __syncwarp();
+                const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i); };
+                multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
+                ring.drop();
+                fill();
+                if (at + n < part_end(at)) continue;
+#pragma unroll
+                for (int i = 0; i < kStrips * kTiles * 4; i++) (&sums[0][0][0])[i] += (&c[0][0][0])[i], (&c[0][0][0])[i] = 0;
+            }
+#pragma unroll
+            for (int s = 0; s < kStrips; s++)
+#pragma unroll
+                for (int j = 0; j < kTiles; j++)
+#pragma unroll
+                    for (int r = 0; r < 4; r++) {
+                        const int i = r * 32 + lane(), out = (group + s) * 16 + strip_row(i), column = j * 8 + strip_column(i);
+                        if (out >= w.Rows || column >= picks) continue;
+                        const int pick = table.pick(tile.begin + column);
+                        if (pick >= 0) products[size_t(pick) * w.Rows + out] = sums[s][j][r] * unit<kScheme>::kFactor * row_scale(w, tile.expert, out);
+                    }
+        }
     }
 }

@@ -1,10 +1,9 @@
-// Linear and Logits for few rows, any scheme. Eight warps, a team, make kStrips·16 outputs of up to 8·kTiles rows: unit u of 64
-// columns belongs to warp u % 8, and the eight sums are added in order. One more warp copies: a stage is 8·kUnits units of the
-// strips of all kTeams teams, and where not kResident of the activations; kResident ones stay. Weights are on their way before
-// the kernel before this one has ended. The bits of a row depend on the scheme alone.
+// Linear and Logits for rows of any number, any scheme and any number of columns. Eight warps, a team, make kStrips·16 outputs of up
+// to 8·kTiles rows: unit u of 64 columns belongs to warp u % 8, and the eight sums are added in order. One more warp copies: a
+// stage is 8·kUnits units of the strips of all kTeams teams, and of the activations. Weights are on their way before the kernel
+// before this one has ended. The bits of a row depend on the scheme alone.
 //
-// Grid (any, rows/(8·kTiles)); one block per multiprocessor is meant. kTeams·256 + 32 threads. Dynamic shared memory:
-// few<…>::kShared, and where kResident min(Rows, 8·kTiles)·(128·(Cols/64 rounded up) + 16) more. Otherwise Cols % 8 == 0.
+// Grid (any, rows/(8·kTiles)); one block per multiprocessor is meant. kTeams·256 + 32 threads. Dynamic shared memory: few<…>::kShared.
 #pragma once
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/bulk.cuh"
@@ -14,46 +13,43 @@ namespace atlas {
 
 extern __shared__ __align__(1024) uint8_t few_shared[];
 
-template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages>
 struct few {
     using unit_t = unit<kScheme>;
     static constexpr int kWarps = 8 * kTeams, kThreads = kWarps * 32 + 32, kGroup = kTeams * kStrips;  // strips
     static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
-    static constexpr int kRowsAt = kGroup * kStrip, kStage = (kRowsAt + (kResident ? 0 : 8 * kTiles * kPitch) + 127) / 128 * 128;
+    static constexpr int kRowsAt = kGroup * kStrip, kStage = (kRowsAt + 8 * kTiles * kPitch + 127) / 128 * 128;
     static constexpr int kChunk = kStrips * kTiles <= 2 ? 1 : 2, kChunks = kStrips * kTiles / kChunk;  // tiles whose sums are added at a time
     static constexpr int kPart = kChunk * 128;                                                       // floats
-    static constexpr int kRowParts = kTiles == 1 ? 1 : 4;  // of resident rows, so that the first can be used while others come
     static constexpr int kPartsAt = kStages * kStage, kBarriersAt = kPartsAt + kTeams * 2 * 8 * kPart * 4;
-    static constexpr int kShared = (kBarriersAt + (2 * kStages + kRowParts + 4 * kTeams) * 8 + 127) / 128 * 128;
+    static constexpr int kShared = (kBarriersAt + (2 * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
     static_assert(kStrips * kTiles % kChunk == 0, "whole chunks");
 
     __device__ static uint32_t barrier(int i) { return shared_address(few_shared + kBarriersAt) + i * 8; }
     __device__ static uint32_t full(int slot) { return barrier(slot); }
     __device__ static uint32_t empty(int slot) { return barrier(kStages + slot); }
-    __device__ static uint32_t rows_there(int part) { return barrier(2 * kStages + part); }
-    __device__ static uint32_t put(int team, int side) { return barrier(2 * kStages + kRowParts + team * 4 + side); }
-    __device__ static uint32_t taken(int team, int side) { return barrier(2 * kStages + kRowParts + team * 4 + 2 + side); }
+    __device__ static uint32_t put(int team, int side) { return barrier(2 * kStages + team * 4 + side); }
+    __device__ static uint32_t taken(int team, int side) { return barrier(2 * kStages + team * 4 + 2 + side); }
 
-    int rows, cols, units, strips, groups, stages, pitch;  // stages of a group; pitch of resident rows
-    bool whole;
+    int rows, cols, units, strips, groups, stages;  // stages of a group
+    bool whole;                                     // rows that the copy engine can bring
 
     // Multiplies; calls store(output, row of the tile, sum) for what lies in the matrix. line(r) is row r; null counts as zeros.
     template <typename Line, typename Store>
     __device__ static void run(const atlas_Weight &w, int rows, const Line &line, const Store &store) {
         const int units = (w.Cols + 63) / 64, strips = (w.Rows + 15) / 16;
-        const few f = {rows, w.Cols, units, strips, (strips + kGroup - 1) / kGroup, (units + 8 * kUnits - 1) / (8 * kUnits), units * 128 + 16, w.Cols % 8 == 0};
+        const few f = {rows, w.Cols, units, strips, (strips + kGroup - 1) / kGroup, (units + 8 * kUnits - 1) / (8 * kUnits), w.Cols % 8 == 0};
         if (warp() == kWarps) {
             if (lane() == 0) {
-                for (int s = 0; s < kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), kWarps);
-                for (int p = 0; p < kRowParts; p++) init_barrier(rows_there(p), 1);
+                for (int s = 0; s < kStages; s++) init_barrier(full(s), f.whole ? 2 : 1 + 32), init_barrier(empty(s), kWarps);
                 for (int t = 0; t < kTeams; t++)
-                    for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8), init_barrier(taken(t, s), 1);
+                    for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8 * 32), init_barrier(taken(t, s), 32);
                 fence_barriers();
             }
             __syncwarp();
             f.copy(w, line);
         } else {
-            if constexpr (!kResident) f.clear_rows(w.Cols);
+            f.clear_rows();
             __syncthreads();
             f.multiply(w, line, store);
         }
@@ -62,7 +58,7 @@ struct few {
   private:
     // Rows that come with stages: zeros where no copy writes before what follows the last column is read. Later it is an
     // earlier stage's part of the same row.
-    __device__ void clear_rows(int cols) const {
+    __device__ void clear_rows() const {
         if (cols % 64 == 0) return;
         for (int i = threadIdx.x; i < kStages * 8 * kTiles * (kPitch / 16); i += kWarps * 32) {
             const int slot = i / (8 * kTiles * (kPitch / 16)), at = i % (8 * kTiles * (kPitch / 16));
@@ -84,11 +80,20 @@ struct few {
     }
     template <typename Line>
     __device__ void copy_rows(const Line &line, int slot, int stage, int present) const {
-        const int u = stage * 8 * kUnits, bytes = min(8 * kUnits * 64, cols - u * 64) * 2;
-        if (lane() == 0) arrive_expecting(full(slot), present * bytes);
+        const int first = stage * 8 * kUnits * 64, some = min(8 * kUnits * 64, cols - first);
+        if (!whole) {
+            for (int r = 0; r < rows; r++) {
+                const atlas_act *from = line(r);
+                atlas_act *to = reinterpret_cast<atlas_act *>(few_shared + slot * kStage + kRowsAt + r * kPitch);
+                for (int k = lane(); from && k < some; k += 32) to[k] = from[first + k];
+            }
+            arrive(full(slot));
+            return;
+        }
+        if (lane() == 0) arrive_expecting(full(slot), present * some * 2);
         __syncwarp();
         for (int r = lane(); r < rows; r += 32)
-            if (const atlas_act *from = line(r)) copy_bulk(shared_address(few_shared) + slot * kStage + kRowsAt + r * kPitch, from + u * 64, bytes, full(slot));
+            if (const atlas_act *from = line(r)) copy_bulk(shared_address(few_shared) + slot * kStage + kRowsAt + r * kPitch, from + first, some * 2, full(slot));
     }
     template <typename Line>
     __device__ void copy(const atlas_Weight &w, const Line &line) const {
@@ -109,36 +114,13 @@ struct few {
             copy_rows(line, slot, row_stage, present);
             if (++row_stage == stages) row_stage = 0;
         };
-        if constexpr (kResident) {
-            for (int p = 0; whole && p < kRowParts; p++) {
-                const int from = units * p / kRowParts * 64, bytes = (min(cols, units * (p + 1) / kRowParts * 64) - from) * 2;
-                if (lane() == 0) arrive_expecting(rows_there(p), present * bytes);
-                __syncwarp();
-                for (int r = lane(); r < rows && bytes > 0; r += 32)
-                    if (const atlas_act *row = line(r)) copy_bulk(shared_address(few_shared) + kShared + r * pitch + from * 2, row + from, bytes, rows_there(p));
-            }
-        } else {
-            for (int slot = 0; slot < early; slot++) next_rows(slot);
-        }
+        for (int slot = 0; slot < early; slot++) next_rows(slot);
         for (int begun = early, slot = 0, phase = 0; begun < all; begun++) {
             wait_barrier(empty(slot), phase);
             next_weights(slot);
-            if constexpr (!kResident) next_rows(slot);
+            next_rows(slot);
             if (++slot == kStages) slot = 0, phase ^= 1;
         }
-    }
-
-    // Resident rows: what the copy engine does not bring.
-    template <typename Line>
-    __device__ void complete_rows(const atlas_Weight &w, const Line &line) const {
-        atlas_act *to = reinterpret_cast<atlas_act *>(few_shared + kShared);
-        const int first = whole ? w.Cols : 0, some = units * 64 - first;
-        for (int i = threadIdx.x; i < rows * some; i += kWarps * 32) {
-            const int r = i / some, k = first + i % some;
-            const atlas_act *from = k < w.Cols ? line(r) : nullptr;
-            to[r * (pitch / 2) + k] = from ? from[k] : atlas_act();
-        }
-        if (some) sync_named<kWarps * 32>(1);
     }
 
     template <typename Line, typename Store>
@@ -152,23 +134,21 @@ struct few {
         };
         if (int(blockIdx.x) < groups) load_scales(blockIdx.x);
         wait_for_previous();  // not by looking at a barrier again and again
-        if constexpr (kResident) complete_rows(w, line);
         uint32_t lanes[kTiles];
 #pragma unroll
-        for (int j = 0; j < kTiles; j++) lanes[j] = min(j * 8 + lane() % 8, rows - 1) * (kResident ? pitch : kPitch) + lane() / 8 * 16;
-        int slot = 0, phase = 0, count = 0, come = kResident && whole ? 0 : kRowParts;  // parts of rows
+        for (int j = 0; j < kTiles; j++) lanes[j] = min(j * 8 + lane() % 8, rows - 1) * kPitch + lane() / 8 * 16;
+        int slot = 0, phase = 0, count = 0;
         for (int group = blockIdx.x; group < groups; group += gridDim.x) {
             float c[kStrips][kTiles][4] = {};
             for (int stage = 0; stage < stages; stage++) {
                 const uint8_t *at = few_shared + slot * kStage + team * kStrips * kStrip + part * unit_t::kBytes;
-                const uint32_t x = (kResident ? shared_address(few_shared) + kShared + stage * 8 * kUnits * 128 : shared_address(few_shared) + slot * kStage + kRowsAt) + part * 128;
+                const uint32_t x = shared_address(few_shared) + slot * kStage + kRowsAt + part * 128;
                 const auto times = [&](unit_product<kScheme, kTiles, kStrips> &p, int i) {
                     float block[kStrips];
 #pragma unroll
                     for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, first_strip(group) + s, part, stage * kUnits + i);
                     p.multiply(x + i * 1024, lanes, w.Cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
                 };
-                while (come < kRowParts && units * come / kRowParts < (stage + 1) * 8 * kUnits) wait_barrier(rows_there(come++), 0);
                 wait_barrier(full(slot), phase);
                 unit_product<kScheme, kTiles, kStrips> p[2];
                 if ((stage + 1) * 8 * kUnits <= units) {
@@ -200,8 +180,7 @@ struct few {
                     const float(&v)[4] = c[(q * kChunk + e) / kTiles][(q * kChunk + e) % kTiles];
                     parts[part * (kPart / 4) + e * 32] = {v[0], v[1], v[2], v[3]};
                 }
-                __syncwarp();
-                if (lane() == 0) arrive(put(team, side));
+                arrive(put(team, side));
                 if (count % 8 != part) continue;
                 wait_barrier(put(team, side), count / 2 % 2);
 #pragma unroll
@@ -219,8 +198,7 @@ struct few {
                         if (r < rows && out < w.Rows) store(out, r, line(r) ? sum[i] * (row_scale(w, 0, out) * unit_t::kFactor) : 0.0f);
                     }
                 }
-                __syncwarp();
-                if (lane() == 0) arrive(taken(team, side));
+                arrive(taken(team, side));
             }
         }
     }
@@ -244,21 +222,21 @@ struct few {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages>
 __device__ void linear_few(const atlas_Linear &a) {
     const int first = blockIdx.y * 8 * kTiles;
-    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages, kResident>::run(
+    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages>::run(
         a.W, min(8 * kTiles, a.Rows - first), [&](int r) { return a.In + size_t(first + r) * a.W.Cols; },
         [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.OutPitch + n] = __float2bfloat16_rn(a.Bias ? sum + a.Bias[n] : sum); });
 }
 
-template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages, bool kResident>
+template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages>
 __device__ void logits_few(const atlas_Logits &a) {
     const int first = blockIdx.y * 8 * kTiles;
     const auto line = [&](int r) -> const atlas_act * {
         const int from = a.Index[first + r];
         return from >= 0 && from < a.InRows ? a.In + size_t(from) * a.W.Cols : nullptr;
     };
-    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages, kResident>::run(
+    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages>::run(
         a.W, min(8 * kTiles, a.Rows - first), line, [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.W.Rows + n] = sum; });
 }
