@@ -43,7 +43,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "82811b21db98605d382dd1d1158be9cc",
+		Contract: "45c5e8f8ce100c8beca773b70607ff60",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -187,9 +187,6 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_8",
 	"atlas_linear_bf16_4_long",
 	"atlas_linear_bf16_8_long",
-	"atlas_linear_bf16_16",
-	"atlas_linear_bf16_16_streamed",
-	"atlas_linear_bf16_32",
 	"atlas_linear_bf16",
 	"atlas_linear_q8_0_split_64_large",
 	"atlas_linear_q8_0_split_64_middle",
@@ -203,9 +200,6 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_8",
 	"atlas_linear_q8_0_4_long",
 	"atlas_linear_q8_0_8_long",
-	"atlas_linear_q8_0_16",
-	"atlas_linear_q8_0_16_streamed",
-	"atlas_linear_q8_0_32",
 	"atlas_linear_q8_0",
 	"atlas_linear_q4_0_split_64_large",
 	"atlas_linear_q4_0_split_64_middle",
@@ -219,9 +213,6 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_8",
 	"atlas_linear_q4_0_4_long",
 	"atlas_linear_q4_0_8_long",
-	"atlas_linear_q4_0_16",
-	"atlas_linear_q4_0_16_streamed",
-	"atlas_linear_q4_0_32",
 	"atlas_linear_q4_0",
 	"atlas_linear_q4_1_split_64_large",
 	"atlas_linear_q4_1_split_64_middle",
@@ -235,9 +226,6 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_8",
 	"atlas_linear_q4_1_4_long",
 	"atlas_linear_q4_1_8_long",
-	"atlas_linear_q4_1_16",
-	"atlas_linear_q4_1_16_streamed",
-	"atlas_linear_q4_1_32",
 	"atlas_linear_q4_1",
 	"atlas_linear_f8_split_16_large",
 	"atlas_linear_f8_split_16_middle",
@@ -255,9 +243,6 @@ var Kernels = [...]string{
 	"atlas_linear_f8_8",
 	"atlas_linear_f8_4_long",
 	"atlas_linear_f8_8_long",
-	"atlas_linear_f8_16",
-	"atlas_linear_f8_16_streamed",
-	"atlas_linear_f8_32",
 	"atlas_linear_f8",
 	"atlas_linear_f8block_split_16_large",
 	"atlas_linear_f8block_split_16_middle",
@@ -279,9 +264,6 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_8",
 	"atlas_linear_f8block_4_long",
 	"atlas_linear_f8block_8_long",
-	"atlas_linear_f8block_16",
-	"atlas_linear_f8block_16_streamed",
-	"atlas_linear_f8block_32",
 	"atlas_linear_f8block",
 	"atlas_linear_nvfp4_split_16_large",
 	"atlas_linear_nvfp4_split_16_middle",
@@ -298,9 +280,6 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_8",
 	"atlas_linear_nvfp4_4_long",
 	"atlas_linear_nvfp4_8_long",
-	"atlas_linear_nvfp4_16",
-	"atlas_linear_nvfp4_16_streamed",
-	"atlas_linear_nvfp4_32",
 	"atlas_linear_nvfp4",
 	"atlas_logits_bf16_split_16",
 	"atlas_logits_bf16_split_64",
@@ -311,8 +290,6 @@ var Kernels = [...]string{
 	"atlas_logits_bf16_8",
 	"atlas_logits_bf16_4_long",
 	"atlas_logits_bf16_8_long",
-	"atlas_logits_bf16_16",
-	"atlas_logits_bf16_32",
 	"atlas_logits_bf16",
 	"atlas_logits_q8_0_split_64",
 	"atlas_logits_q8_0_split_128",
@@ -321,57 +298,25 @@ var Kernels = [...]string{
 	"atlas_logits_q8_0_8",
 	"atlas_logits_q8_0_4_long",
 	"atlas_logits_q8_0_8_long",
-	"atlas_logits_q8_0_16",
-	"atlas_logits_q8_0_32",
 	"atlas_logits_q8_0",
 	"atlas_logits_q4_0_split_64",
 	"atlas_logits_q4_0_split_128",
 	"atlas_logits_q4_0_1",
-	"atlas_logits_q4_0_4",
-	"atlas_logits_q4_0_8",
-	"atlas_logits_q4_0_4_long",
-	"atlas_logits_q4_0_8_long",
-	"atlas_logits_q4_0_16",
-	"atlas_logits_q4_0_32",
 	"atlas_logits_q4_0",
 	"atlas_logits_q4_1_split_64",
 	"atlas_logits_q4_1_split_128",
 	"atlas_logits_q4_1_1",
-	"atlas_logits_q4_1_4",
-	"atlas_logits_q4_1_8",
-	"atlas_logits_q4_1_4_long",
-	"atlas_logits_q4_1_8_long",
-	"atlas_logits_q4_1_16",
-	"atlas_logits_q4_1_32",
 	"atlas_logits_q4_1",
 	"atlas_logits_f8_split_64",
 	"atlas_logits_f8_split_128",
 	"atlas_logits_f8_1",
-	"atlas_logits_f8_4",
-	"atlas_logits_f8_8",
-	"atlas_logits_f8_4_long",
-	"atlas_logits_f8_8_long",
-	"atlas_logits_f8_16",
-	"atlas_logits_f8_32",
 	"atlas_logits_f8",
 	"atlas_logits_f8block_split_32",
 	"atlas_logits_f8block_1",
-	"atlas_logits_f8block_4",
-	"atlas_logits_f8block_8",
-	"atlas_logits_f8block_4_long",
-	"atlas_logits_f8block_8_long",
-	"atlas_logits_f8block_16",
-	"atlas_logits_f8block_32",
 	"atlas_logits_f8block",
 	"atlas_logits_nvfp4_split_64",
 	"atlas_logits_nvfp4_split_128",
 	"atlas_logits_nvfp4_1",
-	"atlas_logits_nvfp4_4",
-	"atlas_logits_nvfp4_8",
-	"atlas_logits_nvfp4_4_long",
-	"atlas_logits_nvfp4_8_long",
-	"atlas_logits_nvfp4_16",
-	"atlas_logits_nvfp4_32",
 	"atlas_logits_nvfp4",
 	"atlas_pack_bf16",
 	"atlas_pack_q8_0",
@@ -813,19 +758,19 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 }
 
 // Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 43, 56, 70, 84, 97, 147, 161, 174, 188, 200, 212;
-// kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98, 110;
+// kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50, 62, 74;
 // kernels/h200/base/q8_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
-// kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
+// kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/q4_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
-// kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
+// kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/q4_1/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
-// kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
+// kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 138, 151, 164;
-// kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
+// kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 98, 118, 137, 156, 175;
-// kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98;
+// kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 124, 137, 150;
-// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98.
+// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -870,12 +815,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearBf16_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142080:
-			s.launchLinearBf16_16(q, a)
-		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
-			s.launchLinearBf16_16Streamed(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLinearBf16_32(q, a)
 		default:
 			s.launchLinearBf16(q, a)
 		}
@@ -905,12 +844,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ8_0_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 146304:
-			s.launchLinearQ8_0_16(q, a)
-		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
-			s.launchLinearQ8_0_16Streamed(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLinearQ8_0_32(q, a)
 		default:
 			s.launchLinearQ8_0(q, a)
 		}
@@ -940,12 +873,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_0_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
-			s.launchLinearQ4_0_16(q, a)
-		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
-			s.launchLinearQ4_0_16Streamed(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLinearQ4_0_32(q, a)
 		default:
 			s.launchLinearQ4_0(q, a)
 		}
@@ -975,12 +902,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_1_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 134016:
-			s.launchLinearQ4_1_16(q, a)
-		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
-			s.launchLinearQ4_1_16Streamed(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLinearQ4_1_32(q, a)
 		default:
 			s.launchLinearQ4_1(q, a)
 		}
@@ -1018,12 +939,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
-			s.launchLinearF8_16(q, a)
-		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
-			s.launchLinearF8_16Streamed(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLinearF8_32(q, a)
 		default:
 			s.launchLinearF8(q, a)
 		}
@@ -1061,12 +976,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8block_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8block_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
-			s.launchLinearF8block_16(q, a)
-		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
-			s.launchLinearF8block_16Streamed(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLinearF8block_32(q, a)
 		default:
 			s.launchLinearF8block(q, a)
 		}
@@ -1102,12 +1011,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearNvfp4_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
-			s.launchLinearNvfp4_16(q, a)
-		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
-			s.launchLinearNvfp4_16Streamed(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLinearNvfp4_32(q, a)
 		default:
 			s.launchLinearNvfp4(q, a)
 		}
@@ -1117,19 +1020,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 }
 
 // Logits: kernels/h200/base/bf16/linear_wide.toml:111, 123, 135;
-// kernels/h200/base/bf16/linear_few.toml:121, 133, 145, 157, 169, 181, 193, 205, 217;
+// kernels/h200/base/bf16/linear_few.toml:85, 97, 109, 121, 133, 145, 157;
 // kernels/h200/base/q8_0/linear_wide.toml:58, 70;
-// kernels/h200/base/q8_0/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
+// kernels/h200/base/q8_0/linear_few.toml:73, 85, 97, 109, 121, 133;
 // kernels/h200/base/q4_0/linear_wide.toml:58, 70;
-// kernels/h200/base/q4_0/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
+// kernels/h200/base/q4_0/linear_few.toml:73, 85;
 // kernels/h200/base/q4_1/linear_wide.toml:58, 70;
-// kernels/h200/base/q4_1/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
+// kernels/h200/base/q4_1/linear_few.toml:73, 85;
 // kernels/h200/base/f8/linear_wide.toml:114, 126;
-// kernels/h200/base/f8/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
+// kernels/h200/base/f8/linear_few.toml:73, 85;
 // kernels/h200/base/f8block/linear_wide.toml:86;
-// kernels/h200/base/f8block/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193;
+// kernels/h200/base/f8block/linear_few.toml:73, 85;
 // kernels/h200/base/nvfp4/linear_wide.toml:100, 112;
-// kernels/h200/base/nvfp4/linear_few.toml:109, 121, 133, 145, 157, 169, 181, 193.
+// kernels/h200/base/nvfp4/linear_few.toml:73, 85.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1152,10 +1055,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsBf16_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLogitsBf16_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142080:
-			s.launchLogitsBf16_16(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLogitsBf16_32(q, a)
 		default:
 			s.launchLogitsBf16(q, a)
 		}
@@ -1175,10 +1074,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsQ8_0_4Long(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLogitsQ8_0_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 146304:
-			s.launchLogitsQ8_0_16(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLogitsQ8_0_32(q, a)
 		default:
 			s.launchLogitsQ8_0(q, a)
 		}
@@ -1190,18 +1085,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsQ4_0Split_128(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLogitsQ4_0_1(q, a)
-		case a.Rows <= 4 && a.W.Cols <= 4096:
-			s.launchLogitsQ4_0_4(q, a)
-		case a.Rows <= 8 && a.W.Cols <= 4096:
-			s.launchLogitsQ4_0_8(q, a)
-		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsQ4_0_4Long(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsQ4_0_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
-			s.launchLogitsQ4_0_16(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLogitsQ4_0_32(q, a)
 		default:
 			s.launchLogitsQ4_0(q, a)
 		}
@@ -1213,18 +1096,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsQ4_1Split_128(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLogitsQ4_1_1(q, a)
-		case a.Rows <= 4 && a.W.Cols <= 4096:
-			s.launchLogitsQ4_1_4(q, a)
-		case a.Rows <= 8 && a.W.Cols <= 4096:
-			s.launchLogitsQ4_1_8(q, a)
-		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsQ4_1_4Long(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsQ4_1_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 134016:
-			s.launchLogitsQ4_1_16(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLogitsQ4_1_32(q, a)
 		default:
 			s.launchLogitsQ4_1(q, a)
 		}
@@ -1236,18 +1107,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsF8Split_128(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLogitsF8_1(q, a)
-		case a.Rows <= 4 && a.W.Cols <= 4096:
-			s.launchLogitsF8_4(q, a)
-		case a.Rows <= 8 && a.W.Cols <= 4096:
-			s.launchLogitsF8_8(q, a)
-		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsF8_4Long(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsF8_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
-			s.launchLogitsF8_16(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLogitsF8_32(q, a)
 		default:
 			s.launchLogitsF8(q, a)
 		}
@@ -1257,18 +1116,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsF8blockSplit_32(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLogitsF8block_1(q, a)
-		case a.Rows <= 4 && a.W.Cols <= 4096:
-			s.launchLogitsF8block_4(q, a)
-		case a.Rows <= 8 && a.W.Cols <= 4096:
-			s.launchLogitsF8block_8(q, a)
-		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsF8block_4Long(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsF8block_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 150400:
-			s.launchLogitsF8block_16(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLogitsF8block_32(q, a)
 		default:
 			s.launchLogitsF8block(q, a)
 		}
@@ -1280,18 +1127,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsNvfp4Split_128(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLogitsNvfp4_1(q, a)
-		case a.Rows <= 4 && a.W.Cols <= 4096:
-			s.launchLogitsNvfp4_4(q, a)
-		case a.Rows <= 8 && a.W.Cols <= 4096:
-			s.launchLogitsNvfp4_8(q, a)
-		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsNvfp4_4Long(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
-			s.launchLogitsNvfp4_8Long(q, a)
-		case a.Rows <= 16 && int64(a.Rows)*((int64(a.W.Cols)+63)/64*128+16) <= 142208:
-			s.launchLogitsNvfp4_16(q, a)
-		case int64(a.W.Cols)%8 == 0:
-			s.launchLogitsNvfp4_32(q, a)
 		default:
 			s.launchLogitsNvfp4(q, a)
 		}
@@ -2739,35 +2574,11 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_16: kernels/h200/base/bf16/linear_few.toml:74, order few.
-func (s *Set) launchLinearBf16_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[170], g)
-	}
-}
-
-// launchLinearBf16_16Streamed: kernels/h200/base/bf16/linear_few.toml:86, order few.
-func (s *Set) launchLinearBf16_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
-	}
-}
-
-// launchLinearBf16_32: kernels/h200/base/bf16/linear_few.toml:98, order few.
-func (s *Set) launchLinearBf16_32(q op.Stream, a op.Linear) {
+// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:74, order few.
+func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[172], g)
-	}
-}
-
-// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:110, order few.
-func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
@@ -2782,7 +2593,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2797,7 +2608,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
@@ -2812,7 +2623,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
@@ -2827,7 +2638,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[174], g)
 	}
 }
 
@@ -2842,7 +2653,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -2857,7 +2668,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -2872,7 +2683,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -2880,7 +2691,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2888,7 +2699,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
@@ -2896,7 +2707,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
@@ -2904,7 +2715,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
@@ -2912,39 +2723,15 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
-// launchLinearQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:62, order few.
-func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[186], g)
-	}
-}
-
-// launchLinearQ8_0_16Streamed: kernels/h200/base/q8_0/linear_few.toml:74, order few.
-func (s *Set) launchLinearQ8_0_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[187], g)
-	}
-}
-
-// launchLinearQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:86, order few.
-func (s *Set) launchLinearQ8_0_32(q op.Stream, a op.Linear) {
+// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:62, order few.
+func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[188], g)
-	}
-}
-
-// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:98, order few.
-func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
@@ -2959,7 +2746,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -2974,7 +2761,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -2989,7 +2776,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -3004,7 +2791,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
@@ -3019,7 +2806,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[188], g)
 	}
 }
 
@@ -3034,7 +2821,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -3049,7 +2836,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
@@ -3057,7 +2844,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
@@ -3065,7 +2852,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
@@ -3073,7 +2860,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -3081,7 +2868,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -3089,39 +2876,15 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
-// launchLinearQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:62, order few.
-func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[202], g)
-	}
-}
-
-// launchLinearQ4_0_16Streamed: kernels/h200/base/q4_0/linear_few.toml:74, order few.
-func (s *Set) launchLinearQ4_0_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[203], g)
-	}
-}
-
-// launchLinearQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:86, order few.
-func (s *Set) launchLinearQ4_0_32(q op.Stream, a op.Linear) {
+// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:62, order few.
+func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
-	}
-}
-
-// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:98, order few.
-func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
@@ -3136,7 +2899,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
@@ -3151,7 +2914,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
@@ -3166,7 +2929,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
@@ -3181,7 +2944,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
@@ -3196,7 +2959,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
@@ -3211,7 +2974,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
@@ -3226,7 +2989,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
@@ -3234,7 +2997,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
@@ -3242,7 +3005,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -3250,7 +3013,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -3258,7 +3021,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -3266,39 +3029,15 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
-// launchLinearQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:62, order few.
-func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[218], g)
-	}
-}
-
-// launchLinearQ4_1_16Streamed: kernels/h200/base/q4_1/linear_few.toml:74, order few.
-func (s *Set) launchLinearQ4_1_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[219], g)
-	}
-}
-
-// launchLinearQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:86, order few.
-func (s *Set) launchLinearQ4_1_32(q op.Stream, a op.Linear) {
+// launchLinearQ4_1: kernels/h200/base/q4_1/linear_few.toml:62, order few.
+func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
-	}
-}
-
-// launchLinearQ4_1: kernels/h200/base/q4_1/linear_few.toml:98, order few.
-func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -3313,7 +3052,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -3328,7 +3067,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -3343,7 +3082,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -3358,7 +3097,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -3373,7 +3112,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -3388,7 +3127,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -3403,7 +3142,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -3418,7 +3157,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -3433,7 +3172,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
@@ -3448,7 +3187,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
@@ -3463,7 +3202,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -3471,7 +3210,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -3479,7 +3218,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -3487,7 +3226,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -3495,7 +3234,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -3503,39 +3242,15 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
-// launchLinearF8_16: kernels/h200/base/f8/linear_few.toml:62, order few.
-func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
-	}
-}
-
-// launchLinearF8_16Streamed: kernels/h200/base/f8/linear_few.toml:74, order few.
-func (s *Set) launchLinearF8_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
-	}
-}
-
-// launchLinearF8_32: kernels/h200/base/f8/linear_few.toml:86, order few.
-func (s *Set) launchLinearF8_32(q op.Stream, a op.Linear) {
+// launchLinearF8: kernels/h200/base/f8/linear_few.toml:62, order few.
+func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[240], g)
-	}
-}
-
-// launchLinearF8: kernels/h200/base/f8/linear_few.toml:98, order few.
-func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -3550,7 +3265,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -3565,7 +3280,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3580,7 +3295,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -3595,7 +3310,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -3610,7 +3325,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -3625,7 +3340,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -3634,11 +3349,11 @@ func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+255)/256 + ((int64(a.W.Rows)+15)/16*(int64(a.W.Cols)/128)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[233], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -3647,11 +3362,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[235], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -3660,11 +3375,11 @@ func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[237], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -3673,11 +3388,11 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[239], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -3692,7 +3407,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -3700,7 +3415,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -3708,7 +3423,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -3716,7 +3431,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -3724,7 +3439,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -3732,39 +3447,15 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
-// launchLinearF8block_16: kernels/h200/base/f8block/linear_few.toml:62, order few.
-func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[262], g)
-	}
-}
-
-// launchLinearF8block_16Streamed: kernels/h200/base/f8block/linear_few.toml:74, order few.
-func (s *Set) launchLinearF8block_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
-	}
-}
-
-// launchLinearF8block_32: kernels/h200/base/f8block/linear_few.toml:86, order few.
-func (s *Set) launchLinearF8block_32(q op.Stream, a op.Linear) {
+// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:62, order few.
+func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[264], g)
-	}
-}
-
-// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:98, order few.
-func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3779,7 +3470,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -3794,7 +3485,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -3809,7 +3500,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -3824,7 +3515,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -3839,7 +3530,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -3854,7 +3545,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -3869,7 +3560,7 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -3884,7 +3575,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -3899,7 +3590,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -3914,7 +3605,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -3922,7 +3613,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3930,7 +3621,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -3938,7 +3629,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -3946,7 +3637,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -3954,39 +3645,15 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
-// launchLinearNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
-func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
-	}
-}
-
-// launchLinearNvfp4_16Streamed: kernels/h200/base/nvfp4/linear_few.toml:74, order few.
-func (s *Set) launchLinearNvfp4_16Streamed(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
-	}
-}
-
-// launchLinearNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:86, order few.
-func (s *Set) launchLinearNvfp4_32(q op.Stream, a op.Linear) {
+// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
+func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
-	}
-}
-
-// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:98, order few.
-func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -3994,7 +3661,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -4002,7 +3669,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -4010,79 +3677,63 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
-// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:121, order few.
+// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:85, order few.
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
-// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:133, order few.
+// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:97, order few.
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
-// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:145, order few.
+// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:109, order few.
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
-// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:157, order few.
+// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:121, order few.
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
-// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:169, order few.
+// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:133, order few.
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
-// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:181, order few.
+// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:145, order few.
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
-// launchLogitsBf16_16: kernels/h200/base/bf16/linear_few.toml:193, order few.
-func (s *Set) launchLogitsBf16_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
-	}
-}
-
-// launchLogitsBf16_32: kernels/h200/base/bf16/linear_few.toml:205, order few.
-func (s *Set) launchLogitsBf16_32(q op.Stream, a op.Logits) {
+// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:157, order few.
+func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
-	}
-}
-
-// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:217, order few.
-func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -4090,7 +3741,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -4098,71 +3749,55 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
-// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:109, order few.
+// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:73, order few.
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
-// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:121, order few.
+// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:85, order few.
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:133, order few.
+// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:97, order few.
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
-// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:145, order few.
+// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:109, order few.
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
-// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:157, order few.
+// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:121, order few.
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
-// launchLogitsQ8_0_16: kernels/h200/base/q8_0/linear_few.toml:169, order few.
-func (s *Set) launchLogitsQ8_0_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
-	}
-}
-
-// launchLogitsQ8_0_32: kernels/h200/base/q8_0/linear_few.toml:181, order few.
-func (s *Set) launchLogitsQ8_0_32(q op.Stream, a op.Logits) {
+// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:133, order few.
+func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
-	}
-}
-
-// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:193, order few.
-func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
@@ -4170,7 +3805,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -4178,71 +3813,23 @@ func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
-// launchLogitsQ4_0_1: kernels/h200/base/q4_0/linear_few.toml:109, order few.
+// launchLogitsQ4_0_1: kernels/h200/base/q4_0/linear_few.toml:73, order few.
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
-// launchLogitsQ4_0_4: kernels/h200/base/q4_0/linear_few.toml:121, order few.
-func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
-	}
-}
-
-// launchLogitsQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:133, order few.
-func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
-	}
-}
-
-// launchLogitsQ4_0_4Long: kernels/h200/base/q4_0/linear_few.toml:145, order few.
-func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
-	}
-}
-
-// launchLogitsQ4_0_8Long: kernels/h200/base/q4_0/linear_few.toml:157, order few.
-func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
-	}
-}
-
-// launchLogitsQ4_0_16: kernels/h200/base/q4_0/linear_few.toml:169, order few.
-func (s *Set) launchLogitsQ4_0_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
-	}
-}
-
-// launchLogitsQ4_0_32: kernels/h200/base/q4_0/linear_few.toml:181, order few.
-func (s *Set) launchLogitsQ4_0_32(q op.Stream, a op.Logits) {
+// launchLogitsQ4_0: kernels/h200/base/q4_0/linear_few.toml:85, order few.
+func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
-	}
-}
-
-// launchLogitsQ4_0: kernels/h200/base/q4_0/linear_few.toml:193, order few.
-func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -4250,7 +3837,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -4258,71 +3845,23 @@ func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
-// launchLogitsQ4_1_1: kernels/h200/base/q4_1/linear_few.toml:109, order few.
+// launchLogitsQ4_1_1: kernels/h200/base/q4_1/linear_few.toml:73, order few.
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
-// launchLogitsQ4_1_4: kernels/h200/base/q4_1/linear_few.toml:121, order few.
-func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[320], g)
-	}
-}
-
-// launchLogitsQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:133, order few.
-func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[321], g)
-	}
-}
-
-// launchLogitsQ4_1_4Long: kernels/h200/base/q4_1/linear_few.toml:145, order few.
-func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[322], g)
-	}
-}
-
-// launchLogitsQ4_1_8Long: kernels/h200/base/q4_1/linear_few.toml:157, order few.
-func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[323], g)
-	}
-}
-
-// launchLogitsQ4_1_16: kernels/h200/base/q4_1/linear_few.toml:169, order few.
-func (s *Set) launchLogitsQ4_1_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[324], g)
-	}
-}
-
-// launchLogitsQ4_1_32: kernels/h200/base/q4_1/linear_few.toml:181, order few.
-func (s *Set) launchLogitsQ4_1_32(q op.Stream, a op.Logits) {
+// launchLogitsQ4_1: kernels/h200/base/q4_1/linear_few.toml:85, order few.
+func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[325], g)
-	}
-}
-
-// launchLogitsQ4_1: kernels/h200/base/q4_1/linear_few.toml:193, order few.
-func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -4330,7 +3869,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -4338,71 +3877,23 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
-// launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml:109, order few.
+// launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml:73, order few.
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
-// launchLogitsF8_4: kernels/h200/base/f8/linear_few.toml:121, order few.
-func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[330], g)
-	}
-}
-
-// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:133, order few.
-func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[331], g)
-	}
-}
-
-// launchLogitsF8_4Long: kernels/h200/base/f8/linear_few.toml:145, order few.
-func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[332], g)
-	}
-}
-
-// launchLogitsF8_8Long: kernels/h200/base/f8/linear_few.toml:157, order few.
-func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[333], g)
-	}
-}
-
-// launchLogitsF8_16: kernels/h200/base/f8/linear_few.toml:169, order few.
-func (s *Set) launchLogitsF8_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[334], g)
-	}
-}
-
-// launchLogitsF8_32: kernels/h200/base/f8/linear_few.toml:181, order few.
-func (s *Set) launchLogitsF8_32(q op.Stream, a op.Logits) {
+// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:85, order few.
+func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[335], g)
-	}
-}
-
-// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:193, order few.
-func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -4410,71 +3901,23 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_32(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
-// launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml:109, order few.
+// launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml:73, order few.
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
-// launchLogitsF8block_4: kernels/h200/base/f8block/linear_few.toml:121, order few.
-func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[339], g)
-	}
-}
-
-// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:133, order few.
-func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[340], g)
-	}
-}
-
-// launchLogitsF8block_4Long: kernels/h200/base/f8block/linear_few.toml:145, order few.
-func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[341], g)
-	}
-}
-
-// launchLogitsF8block_8Long: kernels/h200/base/f8block/linear_few.toml:157, order few.
-func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
-	}
-}
-
-// launchLogitsF8block_16: kernels/h200/base/f8block/linear_few.toml:169, order few.
-func (s *Set) launchLogitsF8block_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
-	}
-}
-
-// launchLogitsF8block_32: kernels/h200/base/f8block/linear_few.toml:181, order few.
-func (s *Set) launchLogitsF8block_32(q op.Stream, a op.Logits) {
+// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:85, order few.
+func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
-	}
-}
-
-// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:193, order few.
-func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -4482,7 +3925,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -4490,71 +3933,23 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
-// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:109, order few.
+// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:73, order few.
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
-// launchLogitsNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
-func (s *Set) launchLogitsNvfp4_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[349], g)
-	}
-}
-
-// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:133, order few.
-func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[350], g)
-	}
-}
-
-// launchLogitsNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:145, order few.
-func (s *Set) launchLogitsNvfp4_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[351], g)
-	}
-}
-
-// launchLogitsNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:157, order few.
-func (s *Set) launchLogitsNvfp4_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[352], g)
-	}
-}
-
-// launchLogitsNvfp4_16: kernels/h200/base/nvfp4/linear_few.toml:169, order few.
-func (s *Set) launchLogitsNvfp4_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
-	}
-}
-
-// launchLogitsNvfp4_32: kernels/h200/base/nvfp4/linear_few.toml:181, order few.
-func (s *Set) launchLogitsNvfp4_32(q op.Stream, a op.Logits) {
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:85, order few.
+func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[354], g)
-	}
-}
-
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:193, order few.
-func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -4562,7 +3957,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -4570,7 +3965,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -4578,7 +3973,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -4586,7 +3981,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -4594,7 +3989,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -4602,7 +3997,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -4610,7 +4005,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -4618,7 +4013,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -4626,7 +4021,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -4634,7 +4029,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -4642,7 +4037,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -4651,13 +4046,13 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[312], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[368], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[313], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -4665,7 +4060,7 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -4674,13 +4069,13 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[316], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[372], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[317], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -4688,7 +4083,7 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -4697,13 +4092,13 @@ func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[320], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[376], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[321], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -4712,17 +4107,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[323], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[379], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[324], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -4731,13 +4126,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[326], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[382], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[327], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -4745,7 +4140,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
@@ -4753,7 +4148,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
@@ -4762,17 +4157,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[331], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[387], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[332], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -4781,13 +4176,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[334], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[390], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[335], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -4795,7 +4190,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -4803,7 +4198,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[393], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -4812,10 +4207,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[339], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[395], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[340], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
@@ -4823,17 +4218,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[341], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[397], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[342], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -4842,13 +4237,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[344], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[400], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[345], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -4856,7 +4251,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -4864,7 +4259,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -4873,10 +4268,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[349], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[405], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[350], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
@@ -4884,17 +4279,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[351], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[407], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[352], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -4903,13 +4298,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[354], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[410], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[355], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[356], g)
 	}
 }
 
@@ -4917,7 +4312,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -4925,7 +4320,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -4933,7 +4328,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -4941,7 +4336,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[415], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -4949,7 +4344,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[416], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -4957,7 +4352,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[417], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -4965,7 +4360,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[418], g)
+		q.Launch(s.kernels[363], g)
 	}
 }
 
@@ -4973,7 +4368,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -4981,7 +4376,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -4989,7 +4384,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -4997,7 +4392,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -5005,7 +4400,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -5013,26 +4408,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:465.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[425], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[370], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[426], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[371], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:483.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[427], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[372], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:492.
@@ -5040,11 +4435,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[373], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -5053,18 +4448,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[430], g)
+		q.Launch(s.kernels[375], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[431], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[432], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[377], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:531.
@@ -5072,11 +4467,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[433], g)
+		q.Launch(s.kernels[378], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[434], g)
+		q.Launch(s.kernels[379], g)
 	}
 }
 
@@ -5084,7 +4479,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[435], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -5093,7 +4488,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[436], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -5101,7 +4496,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[437], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
@@ -5109,7 +4504,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[438], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -5117,7 +4512,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[439], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -5125,7 +4520,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
@@ -5133,7 +4528,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -5141,7 +4536,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[387], g)
 	}
 }
 
@@ -5149,7 +4544,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[388], g)
 	}
 }
 
@@ -5157,7 +4552,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 

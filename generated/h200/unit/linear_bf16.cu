@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_linear_bf16(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_BF16, 1, 1, 1, 1, 5, true>(a.op);
+extern "C" __global__ void __launch_bounds__(544) atlas_linear_bf16(const __grid_constant__ arguments a) {
+    linear_few<ATLAS_SCHEME_BF16, 2, 4, 2, 1, 2>(a.op);
 }

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_linear_nvfp4(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_NVFP4, 1, 1, 1, 4, 4, true>(a.op);
+extern "C" __global__ void __launch_bounds__(544) atlas_linear_nvfp4(const __grid_constant__ arguments a) {
+    linear_few<ATLAS_SCHEME_NVFP4, 2, 4, 2, 1, 3>(a.op);
 }
