@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(288, 1) atlas_linear_q8_0_16(const __grid_constant__ arguments a) {
-    linear_few<ATLAS_SCHEME_Q8_0, 1, 2, 2, 1, 2, false>(a.op);
+    linear_few<ATLAS_SCHEME_Q8_0, 1, 2, 2, 1, 2>(a.op);
 }
