@@ -97,15 +97,26 @@ __device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
         if (rank[i] >= 0) weights[rank[i]] = score[i] * factor;
 }
 
-// Picks for a chunk's rows; bit r of masks[e]: row r of the chunk picked expert e. Ends with a barrier.
-template <int kThreads, int kPerLane, int kRows>
-__device__ void pick_chunk(const atlas_Route &a, uint32_t *masks) {
-    static_assert(kRows <= 32, "a bit per row");
-    const int first = blockIdx.x * kRows, rows = min(kRows, a.Rows - first);
-    for (int e = threadIdx.x; e < 32 * kPerLane; e += kThreads) masks[e] = 0;
-    __syncthreads();
-    atlas::release_next();
-    atlas::wait_for_previous();
+// All outputs of the one row, by one warp.
+template <int kPerLane>
+__device__ void route_row(const atlas_Route &a) {
+    int rank[kPerLane], start = 0;
+    pick<kPerLane>(a, 0, rank);
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++) {
+        const int e = i * 32 + lane();
+        const uint32_t picked = __ballot_sync(kAllLanes, rank[i] >= 0);
+        const int at = start + __popc(picked & (1u << lane()) - 1);
+        if (e < a.Experts) a.Starts[e] = at;
+        if (rank[i] >= 0) a.Order[at] = rank[i];
+        start += __popc(picked);
+    }
+    if (lane() == 0) a.Starts[a.Experts] = start;
+}
+
+// Picks for rows first … of a chunk; bit r of masks[e], which was 0: row r of the chunk picked expert e. Ends with a barrier.
+template <int kThreads, int kPerLane>
+__device__ void pick_rows(const atlas_Route &a, int first, int rows, uint32_t *masks) {
     for (int r = warp(); r < rows; r += kThreads / 32) {
         int rank[kPerLane];
         pick<kPerLane>(a, first + r, rank);
@@ -116,14 +127,49 @@ __device__ void pick_chunk(const atlas_Route &a, uint32_t *masks) {
     __syncthreads();
 }
 
-// Writes the order of the chunk's picks. places[e]: where the first of the chunk's picks of expert e belongs.
-template <int kThreads, int kRows>
-__device__ void place(const atlas_Route &a, const uint32_t *masks, const int *places) {
-    const int first = blockIdx.x * kRows, picks = min(kRows, a.Rows - first) * a.TopK;
+// The block's chunk, once what is before this kernel has ended.
+template <int kThreads, int kPerLane, int kRows>
+__device__ void pick_chunk(const atlas_Route &a, uint32_t *masks) {
+    static_assert(kRows <= 32, "a bit per row");
+    const int first = blockIdx.x * kRows;
+    for (int e = threadIdx.x; e < 32 * kPerLane; e += kThreads) masks[e] = 0;
+    __syncthreads();
+    atlas::release_next();
+    atlas::wait_for_previous();
+    pick_rows<kThreads, kPerLane>(a, first, min(kRows, a.Rows - first), masks);
+}
+
+// Writes the order of a chunk's picks. places[e]: where the first of the chunk's picks of expert e belongs.
+template <int kThreads>
+__device__ void place(const atlas_Route &a, int first, int rows, const uint32_t *masks, const int *places) {
+    const int picks = rows * a.TopK;
     for (int i = threadIdx.x; i < picks; i += kThreads) {
         const int p = first * a.TopK + i, e = a.IDs[p];
         a.Order[places[e] + __popc(masks[e] & (1u << i / a.TopK) - 1)] = p;
     }
+}
+
+// Starts and Order from the masks of all rows, 32 at most; there is room for as many places.
+template <int kThreads, int kPerLane>
+__device__ void place_all(const atlas_Route &a, const uint32_t *masks, int *places) {
+    if (warp() == 0) {
+        int start = 0;
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++) {
+            const int e = i * 32 + lane(), n = __popc(masks[e]);
+            int sum = n;  // of the lanes up to this one
+            for (int d = 1; d < 32; d *= 2) {
+                const int before = __shfl_up_sync(kAllLanes, sum, d);
+                if (lane() >= d) sum += before;
+            }
+            places[e] = start + sum - n;
+            if (e < a.Experts) a.Starts[e] = start + sum - n;
+            start += __shfl_sync(kAllLanes, sum, 31);
+        }
+        if (lane() == 0) a.Starts[a.Experts] = start;
+    }
+    __syncthreads();
+    place<kThreads>(a, 0, a.Rows, masks, places);
 }
 
 }  // namespace atlas::routing
@@ -131,47 +177,18 @@ __device__ void place(const atlas_Route &a, const uint32_t *masks, const int *pl
 // One row.
 template <int kPerLane>
 __device__ void route_one(const atlas_Route &a) {
-    int rank[kPerLane], start = 0;
     atlas::release_next();
     atlas::wait_for_previous();
-    atlas::routing::pick<kPerLane>(a, 0, rank);
-#pragma unroll
-    for (int i = 0; i < kPerLane; i++) {
-        const int e = i * 32 + atlas::lane();
-        const uint32_t picked = __ballot_sync(atlas::kAllLanes, rank[i] >= 0);
-        const int at = start + __popc(picked & (1u << atlas::lane()) - 1);
-        if (e < a.Experts) a.Starts[e] = at;
-        if (rank[i] >= 0) a.Order[at] = rank[i];
-        start += __popc(picked);
-    }
-    if (atlas::lane() == 0) a.Starts[a.Experts] = start;
+    atlas::routing::route_row<kPerLane>(a);
 }
 
 // At most 32 rows.
 template <int kThreads, int kPerLane>
 __device__ void route_few(const atlas_Route &a) {
-    using namespace atlas::routing;
     __shared__ uint32_t masks[32 * kPerLane];
     __shared__ int places[32 * kPerLane];
-    pick_chunk<kThreads, kPerLane, 32>(a, masks);
-    if (atlas::warp() == 0) {
-        int start = 0;
-#pragma unroll
-        for (int i = 0; i < kPerLane; i++) {
-            const int e = i * 32 + atlas::lane(), n = __popc(masks[e]);
-            int sum = n;  // of the lanes up to this one
-            for (int d = 1; d < 32; d *= 2) {
-                const int before = __shfl_up_sync(atlas::kAllLanes, sum, d);
-                if (atlas::lane() >= d) sum += before;
-            }
-            places[e] = start + sum - n;
-            if (e < a.Experts) a.Starts[e] = start + sum - n;
-            start += __shfl_sync(atlas::kAllLanes, sum, 31);
-        }
-        if (atlas::lane() == 0) a.Starts[a.Experts] = start;
-    }
-    __syncthreads();
-    place<kThreads, 32>(a, masks, places);
+    atlas::routing::pick_chunk<kThreads, kPerLane, 32>(a, masks);
+    atlas::routing::place_all<kThreads, kPerLane>(a, masks, places);
 }
 
 template <int kThreads, int kPerLane, int kRows>
@@ -214,5 +231,5 @@ __device__ void route_place(const atlas_Route &a, const void *scratch) {
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) a.Starts[a.Experts] = s.total;
     __syncthreads();
-    place<kThreads, kRows>(a, masks, before);
+    place<kThreads>(a, blockIdx.x * kRows, min(kRows, a.Rows - int(blockIdx.x) * kRows), masks, before);
 }
