@@ -30,7 +30,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_bf16_wide_128_1",
 	"atlas_expert_down_bf16_wide_64_0",
 	"atlas_expert_down_bf16_wide_64_1",
-	"atlas_expert_down_bf16_few_1",
+	"atlas_expert_down_bf16_one",
 	"atlas_expert_down_bf16_few_4",
 	"atlas_expert_down_bf16_tiles_0",
 	"atlas_expert_down_bf16_tiles_1",
@@ -42,7 +42,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_q8_0_wide_128_1",
 	"atlas_expert_down_q8_0_wide_64_0",
 	"atlas_expert_down_q8_0_wide_64_1",
-	"atlas_expert_down_q8_0_few_1",
+	"atlas_expert_down_q8_0_one",
 	"atlas_expert_down_q8_0_few_4",
 	"atlas_expert_down_q8_0_tiles_0",
 	"atlas_expert_down_q8_0_tiles_1",
@@ -54,7 +54,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_q4_0_wide_128_1",
 	"atlas_expert_down_q4_0_wide_64_0",
 	"atlas_expert_down_q4_0_wide_64_1",
-	"atlas_expert_down_q4_0_few_1",
+	"atlas_expert_down_q4_0_one",
 	"atlas_expert_down_q4_0_few_4",
 	"atlas_expert_down_q4_0_tiles_0",
 	"atlas_expert_down_q4_0_tiles_1",
@@ -66,7 +66,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_q4_1_wide_128_1",
 	"atlas_expert_down_q4_1_wide_64_0",
 	"atlas_expert_down_q4_1_wide_64_1",
-	"atlas_expert_down_q4_1_few_1",
+	"atlas_expert_down_q4_1_one",
 	"atlas_expert_down_q4_1_few_4",
 	"atlas_expert_down_q4_1_tiles_0",
 	"atlas_expert_down_q4_1_tiles_1",
@@ -78,7 +78,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_f8_wide_128_1",
 	"atlas_expert_down_f8_wide_64_0",
 	"atlas_expert_down_f8_wide_64_1",
-	"atlas_expert_down_f8_few_1",
+	"atlas_expert_down_f8_one",
 	"atlas_expert_down_f8_few_4",
 	"atlas_expert_down_f8_tiles_0",
 	"atlas_expert_down_f8_tiles_1",
@@ -94,7 +94,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_f8block_e4m3_64_2",
 	"atlas_expert_down_f8block_wide_0",
 	"atlas_expert_down_f8block_wide_1",
-	"atlas_expert_down_f8block_few_1",
+	"atlas_expert_down_f8block_one",
 	"atlas_expert_down_f8block_few_4",
 	"atlas_expert_down_f8block_tiles_0",
 	"atlas_expert_down_f8block_tiles_1",
@@ -106,7 +106,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_nvfp4_wide_128_1",
 	"atlas_expert_down_nvfp4_wide_64_0",
 	"atlas_expert_down_nvfp4_wide_64_1",
-	"atlas_expert_down_nvfp4_few_1",
+	"atlas_expert_down_nvfp4_one",
 	"atlas_expert_down_nvfp4_few_4",
 	"atlas_expert_down_nvfp4_tiles_0",
 	"atlas_expert_down_nvfp4_tiles_1",
@@ -116,35 +116,35 @@ var Kernels = [...]string{
 	"atlas_expert_down_nvfp4_1",
 	"atlas_expert_up_bf16_wide_128",
 	"atlas_expert_up_bf16_wide_64",
-	"atlas_expert_up_bf16_few",
+	"atlas_expert_up_bf16_one",
 	"atlas_expert_up_bf16_tiles",
 	"atlas_expert_up_bf16_8",
 	"atlas_expert_up_bf16_32",
 	"atlas_expert_up_bf16_odd",
 	"atlas_expert_up_q8_0_wide_128",
 	"atlas_expert_up_q8_0_wide_64",
-	"atlas_expert_up_q8_0_few",
+	"atlas_expert_up_q8_0_one",
 	"atlas_expert_up_q8_0_tiles",
 	"atlas_expert_up_q8_0_8",
 	"atlas_expert_up_q8_0_32",
 	"atlas_expert_up_q8_0_odd",
 	"atlas_expert_up_q4_0_wide_128",
 	"atlas_expert_up_q4_0_wide_64",
-	"atlas_expert_up_q4_0_few",
+	"atlas_expert_up_q4_0_one",
 	"atlas_expert_up_q4_0_tiles",
 	"atlas_expert_up_q4_0_8",
 	"atlas_expert_up_q4_0_32",
 	"atlas_expert_up_q4_0_odd",
 	"atlas_expert_up_q4_1_wide_128",
 	"atlas_expert_up_q4_1_wide_64",
-	"atlas_expert_up_q4_1_few",
+	"atlas_expert_up_q4_1_one",
 	"atlas_expert_up_q4_1_tiles",
 	"atlas_expert_up_q4_1_8",
 	"atlas_expert_up_q4_1_32",
 	"atlas_expert_up_q4_1_odd",
 	"atlas_expert_up_f8_wide_128",
 	"atlas_expert_up_f8_wide_64",
-	"atlas_expert_up_f8_few",
+	"atlas_expert_up_f8_one",
 	"atlas_expert_up_f8_tiles",
 	"atlas_expert_up_f8_8",
 	"atlas_expert_up_f8_32",
@@ -154,14 +154,14 @@ var Kernels = [...]string{
 	"atlas_expert_up_f8block_e4m3_64_0",
 	"atlas_expert_up_f8block_e4m3_64_1",
 	"atlas_expert_up_f8block_wide",
-	"atlas_expert_up_f8block_few",
+	"atlas_expert_up_f8block_one",
 	"atlas_expert_up_f8block_tiles",
 	"atlas_expert_up_f8block_8",
 	"atlas_expert_up_f8block_32",
 	"atlas_expert_up_f8block_odd",
 	"atlas_expert_up_nvfp4_wide_128",
 	"atlas_expert_up_nvfp4_wide_64",
-	"atlas_expert_up_nvfp4_few",
+	"atlas_expert_up_nvfp4_one",
 	"atlas_expert_up_nvfp4_tiles",
 	"atlas_expert_up_nvfp4_8",
 	"atlas_expert_up_nvfp4_32",
@@ -318,6 +318,7 @@ var Kernels = [...]string{
 	"atlas_logits_nvfp4_split_128",
 	"atlas_logits_nvfp4_1",
 	"atlas_logits_nvfp4",
+	"atlas_norm_route",
 	"atlas_pack_bf16",
 	"atlas_pack_q8_0",
 	"atlas_pack_q4_0",
@@ -464,7 +465,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/h200/base/bf16/experts_wide.toml:26, 44;
-// kernels/h200/base/bf16/experts_few.toml:61, 73, 85, 103, 121;
+// kernels/h200/base/bf16/experts_few.toml:72, 84, 96, 114, 132;
 // kernels/h200/base/q8_0/experts_wide.toml:26, 44;
 // kernels/h200/base/q8_0/experts_few.toml:61, 73, 85, 103, 121;
 // kernels/h200/base/q4_0/experts_wide.toml:26, 44;
@@ -485,8 +486,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownBf16Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
 			s.launchExpertDownBf16Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 12416:
-			s.launchExpertDownBf16Few_1(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownBf16One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -502,8 +503,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ8_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
 			s.launchExpertDownQ8_0Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 12416:
-			s.launchExpertDownQ8_0Few_1(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownQ8_0One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -519,8 +520,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
 			s.launchExpertDownQ4_0Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 12416:
-			s.launchExpertDownQ4_0Few_1(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownQ4_0One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -536,8 +537,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_1Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
 			s.launchExpertDownQ4_1Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 12416:
-			s.launchExpertDownQ4_1Few_1(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownQ4_1One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -553,8 +554,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
 			s.launchExpertDownF8Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 12416:
-			s.launchExpertDownF8Few_1(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownF8One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -572,8 +573,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockE4m3_64(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
 			s.launchExpertDownF8blockWide(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 12416:
-			s.launchExpertDownF8blockFew_1(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownF8blockOne(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockFew_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -589,8 +590,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
 			s.launchExpertDownNvfp4Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 12416:
-			s.launchExpertDownNvfp4Few_1(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownNvfp4One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -606,7 +607,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 }
 
 // ExpertUp: kernels/h200/base/bf16/experts_wide.toml:2, 14;
-// kernels/h200/base/bf16/experts_few.toml:2, 14, 26, 38, 50;
+// kernels/h200/base/bf16/experts_few.toml:13, 25, 37, 49, 61;
 // kernels/h200/base/q8_0/experts_wide.toml:2, 14;
 // kernels/h200/base/q8_0/experts_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/base/q4_0/experts_wide.toml:2, 14;
@@ -627,8 +628,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpBf16Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%128 == 0:
 			s.launchExpertUpBf16Wide_64(q, a)
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && (int64(a.W.Cols)+63)/64*128+16 <= 4112:
-			s.launchExpertUpBf16Few(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpBf16One(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpBf16Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 88832:
@@ -644,8 +645,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ8_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ8_0Wide_64(q, a)
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && (int64(a.W.Cols)+63)/64*128+16 <= 4112:
-			s.launchExpertUpQ8_0Few(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpQ8_0One(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ8_0Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 108288:
@@ -661,8 +662,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_0Wide_64(q, a)
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && (int64(a.W.Cols)+63)/64*128+16 <= 4112:
-			s.launchExpertUpQ4_0Few(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpQ4_0One(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_0Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
@@ -678,8 +679,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_1Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_1Wide_64(q, a)
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && (int64(a.W.Cols)+63)/64*128+16 <= 4112:
-			s.launchExpertUpQ4_1Few(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpQ4_1One(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_1Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 98048:
@@ -695,8 +696,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8Wide_64(q, a)
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && (int64(a.W.Cols)+63)/64*128+16 <= 4112:
-			s.launchExpertUpF8Few(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpF8One(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
@@ -714,8 +715,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8blockE4m3_64(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8blockWide(q, a)
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && (int64(a.W.Cols)+63)/64*128+16 <= 4112:
-			s.launchExpertUpF8blockFew(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpF8blockOne(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8blockTiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
@@ -731,8 +732,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpNvfp4Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpNvfp4Wide_64(q, a)
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && (int64(a.W.Cols)+63)/64*128+16 <= 4112:
-			s.launchExpertUpNvfp4Few(q, a)
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpNvfp4One(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpNvfp4Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
@@ -1140,9 +1141,20 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	return false
 }
 
-// NormRoute: no kernel.
+// NormRoute: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
-	return false
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		switch {
+		case a.Rows == 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRoute(q, a)
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // Pack: kernels/h200/base/bf16/kernels.toml:9;
@@ -1448,15 +1460,15 @@ func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Few_1: kernels/h200/base/bf16/experts_few.toml:61, order few.
-func (s *Set) launchExpertDownBf16Few_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownBf16One: kernels/h200/base/bf16/experts_few.toml:72, order few.
+func (s *Set) launchExpertDownBf16One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[13], g)
 	}
 }
 
-// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:73, order few.
+// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:84, order few.
 func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1464,7 +1476,7 @@ func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:85, order few.
+// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:96, order few.
 func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1475,7 +1487,7 @@ func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:103, order few.
+// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:114, order few.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1486,7 +1498,7 @@ func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:121, order few.
+// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:132, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1523,8 +1535,8 @@ func (s *Set) launchExpertDownQ8_0Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Few_1: kernels/h200/base/q8_0/experts_few.toml:61, order few.
-func (s *Set) launchExpertDownQ8_0Few_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownQ8_0One: kernels/h200/base/q8_0/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownQ8_0One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[25], g)
@@ -1598,8 +1610,8 @@ func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Few_1: kernels/h200/base/q4_0/experts_few.toml:61, order few.
-func (s *Set) launchExpertDownQ4_0Few_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownQ4_0One: kernels/h200/base/q4_0/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownQ4_0One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[37], g)
@@ -1673,8 +1685,8 @@ func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Few_1: kernels/h200/base/q4_1/experts_few.toml:61, order few.
-func (s *Set) launchExpertDownQ4_1Few_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownQ4_1One: kernels/h200/base/q4_1/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownQ4_1One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[49], g)
@@ -1748,8 +1760,8 @@ func (s *Set) launchExpertDownF8Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Few_1: kernels/h200/base/f8/experts_few.toml:61, order few.
-func (s *Set) launchExpertDownF8Few_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownF8One: kernels/h200/base/f8/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownF8One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[61], g)
@@ -1844,8 +1856,8 @@ func (s *Set) launchExpertDownF8blockWide(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockFew_1: kernels/h200/base/f8block/experts_few.toml:61, order few.
-func (s *Set) launchExpertDownF8blockFew_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[77], g)
@@ -1919,8 +1931,8 @@ func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Few_1: kernels/h200/base/nvfp4/experts_few.toml:61, order few.
-func (s *Set) launchExpertDownNvfp4Few_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownNvfp4One: kernels/h200/base/nvfp4/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownNvfp4One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[89], g)
@@ -1984,31 +1996,31 @@ func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16Few: kernels/h200/base/bf16/experts_few.toml:2, order few.
-func (s *Set) launchExpertUpBf16Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpBf16One: kernels/h200/base/bf16/experts_few.toml:13, order few.
+func (s *Set) launchExpertUpBf16One(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[99], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:14, order few.
+// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:25, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[100], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:26, order few.
+// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:37, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[101], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:38, order few.
+// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:49, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[102], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:50, order few.
+// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:61, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
@@ -2030,8 +2042,8 @@ func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0Few: kernels/h200/base/q8_0/experts_few.toml:2, order few.
-func (s *Set) launchExpertUpQ8_0Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpQ8_0One: kernels/h200/base/q8_0/experts_few.toml:2, order few.
+func (s *Set) launchExpertUpQ8_0One(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[106], op.Grid{X: 132, Y: 1, Z: 1})
 }
@@ -2076,8 +2088,8 @@ func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Few: kernels/h200/base/q4_0/experts_few.toml:2, order few.
-func (s *Set) launchExpertUpQ4_0Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpQ4_0One: kernels/h200/base/q4_0/experts_few.toml:2, order few.
+func (s *Set) launchExpertUpQ4_0One(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[113], op.Grid{X: 132, Y: 1, Z: 1})
 }
@@ -2122,8 +2134,8 @@ func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1Few: kernels/h200/base/q4_1/experts_few.toml:2, order few.
-func (s *Set) launchExpertUpQ4_1Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpQ4_1One: kernels/h200/base/q4_1/experts_few.toml:2, order few.
+func (s *Set) launchExpertUpQ4_1One(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[120], op.Grid{X: 132, Y: 1, Z: 1})
 }
@@ -2168,8 +2180,8 @@ func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8Few: kernels/h200/base/f8/experts_few.toml:2, order few.
-func (s *Set) launchExpertUpF8Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpF8One: kernels/h200/base/f8/experts_few.toml:2, order few.
+func (s *Set) launchExpertUpF8One(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[127], op.Grid{X: 132, Y: 1, Z: 1})
 }
@@ -2232,8 +2244,8 @@ func (s *Set) launchExpertUpF8blockWide(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8blockFew: kernels/h200/base/f8block/experts_few.toml:2, order few.
-func (s *Set) launchExpertUpF8blockFew(q op.Stream, a op.ExpertUp) {
+// launchExpertUpF8blockOne: kernels/h200/base/f8block/experts_few.toml:2, order few.
+func (s *Set) launchExpertUpF8blockOne(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[137], op.Grid{X: 132, Y: 1, Z: 1})
 }
@@ -2278,8 +2290,8 @@ func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4Few: kernels/h200/base/nvfp4/experts_few.toml:2, order few.
-func (s *Set) launchExpertUpNvfp4Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpNvfp4One: kernels/h200/base/nvfp4/experts_few.toml:2, order few.
+func (s *Set) launchExpertUpNvfp4One(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[144], op.Grid{X: 132, Y: 1, Z: 1})
 }
@@ -3953,11 +3965,17 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	}
 }
 
+// launchNormRoute: kernels/h200/base/bf16/experts_few.toml:2.
+func (s *Set) launchNormRoute(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[301], op.Grid{X: 8, Y: 1, Z: 1})
+}
+
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -3965,7 +3983,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -3973,7 +3991,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -3981,7 +3999,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -3989,7 +4007,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -3997,7 +4015,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -4005,7 +4023,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -4013,7 +4031,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -4021,7 +4039,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -4029,7 +4047,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -4037,7 +4055,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -4046,13 +4064,13 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[313], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[313], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[314], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -4060,7 +4078,7 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -4069,13 +4087,13 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[317], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[317], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[318], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -4083,7 +4101,7 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -4092,13 +4110,13 @@ func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[321], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[321], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[322], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -4107,17 +4125,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[324], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[324], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[325], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
@@ -4126,13 +4144,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[327], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[327], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[328], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
@@ -4140,7 +4158,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
@@ -4148,7 +4166,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -4157,17 +4175,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[332], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[332], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[333], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -4176,13 +4194,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[335], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[335], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[336], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -4190,7 +4208,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -4198,7 +4216,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -4207,10 +4225,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[340], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[340], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[341], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
@@ -4218,17 +4236,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[342], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[342], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[343], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -4237,13 +4255,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[345], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[345], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[346], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -4251,7 +4269,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -4259,7 +4277,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -4268,10 +4286,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[350], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[350], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[351], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
@@ -4279,17 +4297,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[352], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[352], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[353], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[354], g)
 	}
 }
 
@@ -4298,13 +4316,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[355], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[355], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[356], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -4312,7 +4330,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -4320,7 +4338,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -4328,7 +4346,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -4336,7 +4354,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -4344,7 +4362,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -4352,7 +4370,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[363], g)
 	}
 }
 
@@ -4360,7 +4378,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -4368,7 +4386,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -4376,7 +4394,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -4384,7 +4402,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -4392,7 +4410,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -4400,7 +4418,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -4408,26 +4426,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:465.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[370], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[371], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[371], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[372], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:483.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[372], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[373], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:492.
@@ -4435,11 +4453,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[374], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -4448,18 +4466,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[376], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[377], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[378], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:531.
@@ -4467,11 +4485,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[379], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -4479,7 +4497,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -4488,7 +4506,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
@@ -4496,7 +4514,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -4504,7 +4522,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -4512,7 +4530,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
@@ -4520,7 +4538,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -4528,7 +4546,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[387], g)
 	}
 }
 
@@ -4536,7 +4554,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[388], g)
 	}
 }
 
@@ -4544,7 +4562,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 
@@ -4552,7 +4570,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[390], g)
 	}
 }
 

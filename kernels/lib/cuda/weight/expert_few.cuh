@@ -1,9 +1,9 @@
-// ExpertUp and ExpertDown for at most kRows rows and 8·kRows picks, any scheme. An expert has one pick of a row at most, so its picks
-// are one tile. Where picks lie is read by one warp of a block: hundreds that read the same words wait for one another. The bits
-// of a pick are those of expert_tiles.cuh.
+// ExpertDown for at most kRows rows and 8·kRows picks, any scheme. An expert has one pick of a row at most, so its picks are one
+// tile. Where picks lie is read by one warp of a block: hundreds that read the same words wait for one another. The bits of a pick
+// are those of expert_tiles.cuh.
 //
-// Any grid along x. W.Cols%8 == 0, and rows of 128·⌈Cols/64⌉+16 bytes fit kPool: those of activations in ExpertUp, those of picks in
-// ExpertDown. expert_up_few: kTeams·256 threads, W.Rows%32 == 0. expert_down_few: 512 threads. Dynamic shared memory: the shape's kShared.
+// Any grid along x; 512 threads. W.Cols%8 == 0, and the picks' rows of 128·⌈Cols/64⌉+16 bytes fit kPool. Dynamic shared memory: the
+// shape's kShared.
 #pragma once
 #include "lib/cuda/weight/ring.cuh"
 
@@ -61,14 +61,6 @@ struct picked_table {
     }
 };
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kPool>
-struct expert_up_few_shape {
-    using ring_t = strip_ring<kScheme, 1, 2, kUnits, kStages>;
-    static constexpr int kWarps = 8 * kTeams, kSums = 32 * kRows;  // of a warp
-    static constexpr int kPoolAt = kWarps * ring_t::kBytes, kSumsAt = kPoolAt + kPool, kTables = kSumsAt + 2 * kWarps * kSums * 4;
-    static constexpr int kBarriers = kTables + int(sizeof(picked_table<kRows>) + 15) / 16 * 16, kShared = (kBarriers + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
-};
-
 template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool>
 struct expert_down_few_shape {
     using ring_t = strip_ring<kScheme, 1, 1, kUnits, kStages>;
@@ -93,77 +85,6 @@ __device__ void copy_rows(uint32_t pool, int pitch, const atlas_act *from, int r
 }
 
 }  // namespace atlas
-
-// Teams of eight warps take items, which are 16 gates and their ups of an expert; a warp multiplies an eighth of the columns.
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kPool>
-__device__ void expert_up_few(const atlas_ExpertUp &a) {
-    using namespace atlas;
-    using shape = expert_up_few_shape<kScheme, kRows, kTeams, kUnits, kStages, kPool>;
-    using ring_t = typename shape::ring_t;
-    const atlas_Weight &w = a.W;
-    const int team = warp() / 8, part = warp() % 8, half = w.Rows / 2, groups = half / 16, total = min(a.Rows * a.TopK, 8 * kRows);
-    const int units = (w.Cols + 63) / 64, begin = units * part / 8, end = units * (part + 1) / 8, pitch = units * 128 + 16;
-    const uint32_t pool = shared_address(strip_shared + shape::kPoolAt), rows_there = shared_address(strip_shared + shape::kBarriers);
-    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * kStages * 8);
-    picked_table<kRows> &table = *reinterpret_cast<picked_table<kRows> *>(strip_shared + shape::kTables);
-    if (threadIdx.x == 0) init_barrier(rows_there, shape::kWarps * 32), fence_barriers();
-    zero_tails<shape::kWarps * 32>(pool, a.Rows, pitch, w.Cols);
-    __syncthreads();
-    release_next();
-    wait_for_previous();
-    if (warp() == 0) table.read(a.Starts, a.Order, nullptr, nullptr, w.Count, total);
-    copy_rows<shape::kWarps * 32>(pool, pitch, a.In, a.Rows, w.Cols, rows_there);
-    __syncthreads();
-    const int items = begin < end ? table.count * groups : 0, step = gridDim.x * kTeams, start = team * gridDim.x + blockIdx.x;
-    const auto strip = [&](int item, int s) { return item % groups + s * groups; };
-
-    int next = start, u = begin;
-    const auto fill = [&]() {
-        if (next >= items) return;
-        ring.fill(w, unit<kScheme>::at(w, table.list[next / groups].expert, strip(next, ring.strip() % 2), u), 2, u, min(kUnits, end - u));
-        if ((u += kUnits) >= end) u = begin, next += step;
-    };
-    for (int s = 0; s < kStages; s++) fill();
-    block_scales<kScheme> scales[2];
-    const auto load_scales = [&](int item) {
-        if (item >= items) return;
-#pragma unroll
-        for (int s = 0; s < 2; s++) scales[s].load(w, table.list[item / groups].expert, strip(item, s), begin, end);
-    };
-    load_scales(start);
-    wait_barrier(rows_there, 0);
-    int side = 0;
-    for (int item = start; item < table.count * groups; item += step) {
-        const picked tile = table.list[item / groups];
-        const int n = item % groups * 16 + lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
-        const float scale = row_scale(w, tile.expert, n);
-        const block_scales<kScheme> now[2] = {scales[0], scales[1]};
-        load_scales(item + step);
-        const row_lanes<1> lanes([&](int r) { return table.order[min(tile.begin + r, tile.end - 1)] / a.TopK; }, pitch);
-        float c[2][1][4] = {};
-        for (int at = begin; at < end; at += kUnits) {
-            const uint8_t *slot = ring.wait();
-            const auto block = [&](int s, int i) { return now[s].of(w, tile.expert, strip(item, s), begin, at + i); };
-            multiply_piece<kScheme, 1, 2, kUnits>(slot, pool + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, block, c);
-            ring.drop();
-            fill();
-        }
-        float *const sums = reinterpret_cast<float *>(strip_shared + shape::kSumsAt) + (team * 2 + side) * 8 * shape::kSums;
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            if (lane() % 4 * 2 + i % 2 < kRows) sums[part * shape::kSums + (i / 2 * 8 + lane() / 4) * kRows + lane() % 4 * 2 + i % 2] = c[i / 4][0][i % 4];
-        sync_named<256>(1 + team);
-        if (part < tile.end - tile.begin) {
-            float sum = 0;
-#pragma unroll
-            for (int p = 0; p < 8; p++) sum += sums[p * shape::kSums + lane() * kRows + part];
-            sum = sum * unit<kScheme>::kFactor * scale;
-            const float up = __shfl_down_sync(kAllLanes, sum, 16);
-            if (lane() < 16) a.Out[size_t(table.order[tile.begin + part]) * half + n] = __float2bfloat16_rn(silu(sum) * up);
-        }
-        side ^= 1;
-    }
-}
 
 // Sixteen outputs at a time; a warp multiplies half of an expert's columns.
 template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool>

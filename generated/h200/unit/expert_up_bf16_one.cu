@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/expert_few.cuh"
+#include "lib/cuda/weight/expert_one.cuh"
 
 struct arguments {
-    atlas_ExpertDown op;
+    atlas_ExpertUp op;
 };
 
-extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_bf16_few_1(const __grid_constant__ arguments a) {
-    expert_down_few<ATLAS_SCHEME_BF16, 1, 1, 5, 12416>(a.op);
+extern "C" __global__ void __launch_bounds__(768, 1) atlas_expert_up_bf16_one(const __grid_constant__ arguments a) {
+    expert_up_one<ATLAS_SCHEME_BF16, 3, 1, 4, 2, 4096>(a.op);
 }
