@@ -22,13 +22,13 @@ struct turns {
 };
 
 // What the blocks of a cluster send to one of them: a round's sums of its columns, and of weights, and the greatest ones. Rounds
-// take turns at three places. Barriers for each: posted (by all blocks), sent (by this block's warps), folded (by its folding warps).
+// take turns at places. Barriers for each: posted, where bytes count, and folded, by the folding warps.
 template <int kDim, int kColumns, int kBlocks>
 struct mailbox {
-    static constexpr int kWidth = kDim / kBlocks;
-    float values[3][kBlocks][kWidth][kColumns];
-    float2 sums[3][kBlocks][kColumns];
-    uint64_t posted[3], sent[3], folded[3];
+    static constexpr int kWidth = kDim / kBlocks, kPlaces = kBlocks > 8 ? 4 : 2;
+    float values[kPlaces][kBlocks][kWidth][kColumns];
+    float2 sums[kPlaces][kBlocks][kColumns];
+    uint64_t posted[kPlaces], folded[kPlaces];
 };
 
 constexpr int kBringWarps = 2, kFoldWarps = 2;
@@ -36,65 +36,63 @@ constexpr int kBringWarps = 2, kFoldWarps = 2;
 // A cluster's key head of a sequence, for a block of it.
 template <int kDim, int kColumns, int kBlocks>
 struct post {
-    static constexpr int kWidth = kDim / kBlocks, kThreads = kFoldWarps * 32, kEach = (kColumns * kWidth + kThreads - 1) / kThreads;
+    using box = mailbox<kDim, kColumns, kBlocks>;
+    static constexpr int kWidth = box::kWidth, kPlaces = box::kPlaces, kThreads = kFoldWarps * 32, kEach = (kColumns * kWidth + kThreads - 1) / kThreads;
     const atlas_PagedAttention &a;
-    mailbox<kDim, kColumns, kBlocks> &mail;
+    box &mail;
     share of;
     int seq, head, rank;
 
     __device__ uint32_t at(const void *x) const { return __cvta_generic_to_shared(x); }
     __device__ uint32_t at(const void *x, int block) const { return address_in(at(x), block); }
 
-    // Waits until a round's place is free in all blocks: they post a round after they have folded the one before, so that all have
-    // folded what was there when this block has folded the round before the last.
+    // Waits until a round's place is free in all blocks: they send a round after they have folded the one half of the places
+    // before, for which all had sent theirs, so that all have folded what was in this place.
     __device__ void take_place(int n) const {
-        if (n > 1) wait_barrier(at(&mail.folded[(n - 2) % 3]), (n - 2) / 3 % 2);
+        if (const int before = n - kPlaces / 2; before >= 0) wait_barrier(at(&mail.folded[before % kPlaces]), before / kPlaces % 2);
     }
-    // A warp that multiplies sends its part of a round.
-    __device__ void send(int n, int count, const few_part<kDim, kColumns> &part) const {
-        const int l = lane(), place = n % 3;
-        part.each_pair(count, [&](int q, int d, float2 x) { store_peer(at(&mail.values[place][rank][d % kWidth][q], d / kWidth), x); });
+    // A warp that multiplies sends its part of a round. Maxima and sums are sent where there is no part too, so that all take part.
+    __device__ void send(int n, int count, bool there, const few_part<kDim, kColumns> &part) const {
+        const int l = lane(), place = n % kPlaces;
+        const uint32_t posted = at(&mail.posted[place]);
+        if (there)
+            part.each_pair(count, [&](int q, int d, float2 x) {
+                store_counted(at(&mail.values[place][rank][d % kWidth][q], d / kWidth), x, address_in(posted, d / kWidth));
+            });
         if (warp() == 0)
 #pragma unroll
             for (int b = l / 4; b < kBlocks; b += 8)  // lanes of eight hold the same
 #pragma unroll
                 for (int i = 0; i < kColumns / 4; i++) {
                     const running &x = part.state[i / 2][i % 2];
-                    store_peer(at(&mail.sums[place][rank][i / 2 * 8 + l % 4 * 2 + i % 2], b), float2{x.max, x.sum});
+                    store_counted(at(&mail.sums[place][rank][i / 2 * 8 + l % 4 * 2 + i % 2], b), float2{x.max, x.sum}, address_in(posted, b));
                 }
     }
-    __device__ void sent(int n) const {
-        __syncwarp();
-        if (lane() == 0) arrive(at(&mail.sent[n % 3]));
-    }
 
-    // The folding warps post what was sent, and fold what is posted to this block, tile after tile.
+    // The folding warps fold what is posted to this block, tile after tile.
     __device__ void fold_all() const {
-        const int thread = threadIdx.x % kThreads, l = lane();
+        const int thread = threadIdx.x % kThreads;
         int n = 0;
         for (int pass = 0; pass < of.passes; pass++) {
             const tile t = of.group<kColumns>(a, seq, head, pass);
             float values[kEach] = {};
             running state[kEach];
             for (int base = 0; base < of.tiles; base += kBlocks, n++) {
-                const int place = n % 3, count = of.tiles - base;
-                wait_barrier(at(&mail.sent[place]), n / 3 % 2);
-                sync_named<kThreads>(3);
-                if (thread < kBlocks) arrive_peer(at(&mail.posted[place], thread));
-                wait_peers(at(&mail.posted[place]), n / 3 % 2);
+                const int place = n % kPlaces, count = min(of.tiles - base, kBlocks);
+                if (thread == 0) arrive_expecting(at(&mail.posted[place]), 8 * (kBlocks * kColumns + count * kWidth * ((t.count + 1) / 2)));
+                wait_peers(at(&mail.posted[place]), n / kPlaces % 2);
 #pragma unroll
                 for (int i = 0; i < kEach; i++) {
                     const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
                     if (d >= kWidth) break;
-#pragma unroll
-                    for (int b = 0; b < kBlocks; b++) {
-                        const float2 part = b < count ? mail.sums[place][b][q] : float2{-INFINITY, 0};
-                        const float x = join(state[i], part.x, part.y).fold(values[i], mail.values[place][b][d][q]);
-                        values[i] = b < count ? x : values[i];
+#pragma unroll 4
+                    for (int b = 0; b < count; b++) {
+                        const float2 part = mail.sums[place][b][q];
+                        values[i] = join(state[i], part.x, part.y).fold(values[i], mail.values[place][b][d][q]);
                     }
                 }
                 __syncwarp();
-                if (l == 0) arrive(at(&mail.folded[place]));
+                if (lane() == 0) arrive(at(&mail.folded[place]));
             }
 #pragma unroll
             for (int i = 0; i < kEach; i++) {
@@ -122,9 +120,8 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     atlas::release_next();
     if (threadIdx.x == 0) {
         init_ring<kBringWarps>(r);
-        for (int i = 0; i < 3; i++) {
-            atlas::init_barrier(__cvta_generic_to_shared(&mail.posted[i]), kBlocks);
-            atlas::init_barrier(__cvta_generic_to_shared(&mail.sent[i]), kFewWarps);
+        for (int i = 0; i < mail.kPlaces; i++) {
+            atlas::init_barrier(__cvta_generic_to_shared(&mail.posted[i]), 1);
             atlas::init_barrier(__cvta_generic_to_shared(&mail.folded[i]), kFoldWarps);
         }
         atlas::fence_barriers();
@@ -136,8 +133,10 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
         return;
     }
     const post<kDim, kColumns, kBlocks> p = {a, mail, of, seq, head, rank};
-    atlas::wait_for_previous();
-    if (w >= kFewWarps) return p.fold_all();
+    if (w >= kFewWarps) {
+        atlas::wait_for_previous();
+        return p.fold_all();
+    }
     const float factor = a.Scale * atlas::kLog2E;
     int n = 0;  // rounds
     for (int pass = 0; pass < of.passes; pass++) {
@@ -148,8 +147,7 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
             few_part<kDim, kColumns> part;
             if (mine) part = attend(query, s, r, (of.first + base + rank) * kKeysOf<kDim>, factor);
             p.take_place(n);
-            if (mine) p.send(n, t.count, part);
-            p.sent(n);
+            p.send(n, t.count, mine, part);
         }
     }
 }

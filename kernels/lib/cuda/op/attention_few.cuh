@@ -96,7 +96,7 @@ struct parts {
 
 }  // namespace atlas::attention
 
-template <int kDim, int kColumns, int kMost, int kBlocks, int kSlots = atlas::attention::kRingSlots<kDim>>
+template <int kDim, int kColumns, int kMost, int kBlocks, int kSlots = atlas::attention::kLongRingSlots<kDim>>
 __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
     using namespace atlas::attention;
     extern __shared__ __align__(128) atlas_act memory[];
@@ -119,7 +119,7 @@ __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
         if (left) bring<kFewThreads / 32 - kFewWarps>(a, r, w, left);
         return;
     }
-    atlas::wait_for_previous();
+    if (!left) atlas::wait_for_previous();
     const parts<kDim> partial(a, scratch, kMost == 1 ? a.Seqs : a.Rows);
     const float factor = a.Scale * atlas::kLog2E;
     while (left) {

@@ -46,9 +46,11 @@ struct ring {
     }
 };
 
-// Enough bytes on their way, and half of a multiprocessor's shared memory left for what comes next.
+// Half of a multiprocessor's shared memory is left for what comes next, or, where many bytes follow each other, a quarter.
 template <int kDim>
 constexpr int kRingSlots = kSharedPerSM * 3 / 7 < 2 * ring<kDim, 1>::kBytes ? 2 : kSharedPerSM * 3 / 7 / ring<kDim, 1>::kBytes;
+template <int kDim>
+constexpr int kLongRingSlots = kSharedPerSM * 3 / 4 < 2 * ring<kDim, 1>::kBytes ? 2 : kSharedPerSM * 3 / 4 / ring<kDim, 1>::kBytes;
 
 // One thread calls it, and fences. kWarps warps bring tiles.
 template <int kWarps, int kDim, int kSlots>
@@ -67,6 +69,10 @@ __device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk 
     const int l = lane(), first = warp() - kFewWarps, c = l % kChunks, mine = l / kChunks;
     const bool together = a.BlockSize % 16 == 0;
     bool waited = false;
+    // Where rows of eight go that come together.
+    uint32_t at_row[8 / kRows];
+#pragma unroll
+    for (int i = 0; i < 8 / kRows; i++) at_row[i] = 2 * chunk_at<kDim>(i * kRows + mine, c);
     // Where group l of sixteen keys of a tile lies.
     const auto place = [&](const Walk &w) { return l < kGroups ? cache_row(a, w.seq, w.head(a), (w.of.first + w.tile) * kKeys + l * 16, w.of.last) : -1; };
     int next = place(w);
@@ -90,11 +96,17 @@ __device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk 
                 if (together) {
 #pragma unroll
                     for (int n = 0; n < kGroups / kWarps; n++) {
-                        const int g = n * kWarps + first, at = __shfl_sync(kAllLanes, rows, g), left = at < 0 ? 0 : last - base - g * 16 - mine + 1;
+                        const int g = n * kWarps + first, at = __shfl_sync(kAllLanes, rows, g), left = at < 0 ? 0 : last - base - g * 16 + 1;
                         if (g * 16 < from || g * 16 >= to) continue;
                         const atlas_act *p = cache + size_t(max(at, 0) + mine) * kDim + c * 8;
+                        const auto copy = [&](int j, bool there) { copy_async(into + g * 32 * kDim + at_row[j % 8 / kRows] + j / 8 * 16 * kDim, p + j * kDim, there); };
+                        if (left >= 16) {
 #pragma unroll
-                        for (int j = 0; j < 16; j += kRows) copy_async(into + g * 32 * kDim + 2 * chunk_at<kDim>(j + mine, c), p + j * kDim, j < left);
+                            for (int j = 0; j < 16; j += kRows) copy(j, true);
+                        } else {
+#pragma unroll
+                            for (int j = 0; j < 16; j += kRows) copy(j, j + mine < left);
+                        }
                     }
                 } else {
                     const int head = now.head(a);
@@ -167,8 +179,17 @@ struct few_queries {
     static constexpr int kSets = kColumns / 8;
     uint32_t x[kSets][kDim / 16][2];
     int lows[kSets][2], highs[kSets][2];
+    // Waits for the kernels before.
     __device__ few_queries(const atlas_PagedAttention &a, const tile &t) {
         const int l = lane(), g = l / 4, q0 = l % 4 * 2;
+#pragma unroll
+        for (int n = 0; n < kSets; n++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                highs[n][i] = n * 8 + q0 + i < t.count ? t.last(a, n * 8 + q0 + i) : -1;
+                lows[n][i] = first_seen(a, highs[n][i]);
+            }
+        wait_for_previous();
 #pragma unroll
         for (int n = 0; n < kSets; n++) {
             const int q = n * 8 + g;
@@ -177,11 +198,6 @@ struct few_queries {
             for (int k = 0; k < kDim / 16; k++)
 #pragma unroll
                 for (int i = 0; i < 2; i++) x[n][k][i] = q < t.count ? p[k * 8 + i * 4 + l % 4] : 0;
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                highs[n][i] = n * 8 + q0 + i < t.count ? t.last(a, n * 8 + q0 + i) : -1;
-                lows[n][i] = first_seen(a, highs[n][i]);
-            }
         }
     }
 };

@@ -19,6 +19,11 @@ __device__ __forceinline__ void store_counted(uint32_t to, const float (&x)[4], 
                  ::"r"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]), "r"(barrier) : "memory");
 }
 
+// The same of eight bytes, of which the block may be this one.
+__device__ __forceinline__ void store_counted(uint32_t to, float2 x, uint32_t barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1,%2}, [%3];" ::"r"(to), "f"(x.x), "f"(x.y), "r"(barrier) : "memory");
+}
+
 // Every thread of the cluster arrives, and waits for the others later.
 __device__ __forceinline__ void arrive_cluster() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wait_cluster() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
