@@ -88,32 +88,32 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_1",
 	"atlas_linear_q8_0_8",
 	"atlas_linear_q8_0_16",
-	"atlas_linear_q8_0_64",
+	"atlas_linear_q8_0_split",
 	"atlas_linear_q8_0",
 	"atlas_linear_q4_0_1",
 	"atlas_linear_q4_0_8",
 	"atlas_linear_q4_0_16",
-	"atlas_linear_q4_0_64",
+	"atlas_linear_q4_0_split",
 	"atlas_linear_q4_0",
 	"atlas_linear_q4_1_1",
 	"atlas_linear_q4_1_8",
 	"atlas_linear_q4_1_16",
-	"atlas_linear_q4_1_64",
+	"atlas_linear_q4_1_split",
 	"atlas_linear_q4_1",
 	"atlas_linear_f8_1",
 	"atlas_linear_f8_8",
 	"atlas_linear_f8_16",
-	"atlas_linear_f8_64",
+	"atlas_linear_f8_split",
 	"atlas_linear_f8",
 	"atlas_linear_f8block_1",
 	"atlas_linear_f8block_8",
 	"atlas_linear_f8block_16",
-	"atlas_linear_f8block_64",
+	"atlas_linear_f8block_split",
 	"atlas_linear_f8block",
 	"atlas_linear_nvfp4_1",
 	"atlas_linear_nvfp4_8",
 	"atlas_linear_nvfp4_16",
-	"atlas_linear_nvfp4_64",
+	"atlas_linear_nvfp4_split",
 	"atlas_linear_nvfp4",
 	"atlas_logits_bf16_8",
 	"atlas_logits_bf16",
@@ -260,12 +260,12 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/lib/cuda/bf16.toml:99, 109, 125;
-// kernels/lib/cuda/q8_0.toml:153, 165, 183;
-// kernels/lib/cuda/q4_0.toml:153, 165, 183;
-// kernels/lib/cuda/q4_1.toml:153, 165, 183;
-// kernels/lib/cuda/f8.toml:153, 165, 183;
-// kernels/lib/cuda/f8block.toml:153, 165, 183;
-// kernels/lib/cuda/nvfp4.toml:153, 165, 183.
+// kernels/lib/cuda/q8_0.toml:155, 167, 185;
+// kernels/lib/cuda/q4_0.toml:155, 167, 185;
+// kernels/lib/cuda/q4_1.toml:155, 167, 185;
+// kernels/lib/cuda/f8.toml:155, 167, 185;
+// kernels/lib/cuda/f8block.toml:155, 167, 185;
+// kernels/lib/cuda/nvfp4.toml:155, 167, 185.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -337,12 +337,12 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 }
 
 // ExpertUp: kernels/lib/cuda/bf16.toml:80, 90;
-// kernels/lib/cuda/q8_0.toml:118, 130, 142;
-// kernels/lib/cuda/q4_0.toml:118, 130, 142;
-// kernels/lib/cuda/q4_1.toml:118, 130, 142;
-// kernels/lib/cuda/f8.toml:118, 130, 142;
-// kernels/lib/cuda/f8block.toml:118, 130, 142;
-// kernels/lib/cuda/nvfp4.toml:118, 130, 142.
+// kernels/lib/cuda/q8_0.toml:120, 132, 144;
+// kernels/lib/cuda/q4_0.toml:120, 132, 144;
+// kernels/lib/cuda/q4_1.toml:120, 132, 144;
+// kernels/lib/cuda/f8.toml:120, 132, 144;
+// kernels/lib/cuda/f8block.toml:120, 132, 144;
+// kernels/lib/cuda/nvfp4.toml:120, 132, 144.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -422,12 +422,12 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 }
 
 // Linear: kernels/lib/cuda/bf16.toml:32, 42, 52;
-// kernels/lib/cuda/q8_0.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/q4_0.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/q4_1.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/f8.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/f8block.toml:33, 46, 59, 72, 83;
-// kernels/lib/cuda/nvfp4.toml:33, 46, 59, 72, 83.
+// kernels/lib/cuda/q8_0.toml:33, 46, 59, 72, 85;
+// kernels/lib/cuda/q4_0.toml:33, 46, 59, 72, 85;
+// kernels/lib/cuda/q4_1.toml:33, 46, 59, 72, 85;
+// kernels/lib/cuda/f8.toml:33, 46, 59, 72, 85;
+// kernels/lib/cuda/f8block.toml:33, 46, 59, 72, 85;
+// kernels/lib/cuda/nvfp4.toml:33, 46, 59, 72, 85.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -447,8 +447,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ8_0_16(q, a)
-		case (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128) < 2*188:
-			s.launchLinearQ8_0_64(q, a)
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+			s.launchLinearQ8_0Split(q, a)
 		default:
 			s.launchLinearQ8_0(q, a)
 		}
@@ -460,8 +460,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_0_16(q, a)
-		case (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128) < 2*188:
-			s.launchLinearQ4_0_64(q, a)
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+			s.launchLinearQ4_0Split(q, a)
 		default:
 			s.launchLinearQ4_0(q, a)
 		}
@@ -473,8 +473,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_1_16(q, a)
-		case (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128) < 2*188:
-			s.launchLinearQ4_1_64(q, a)
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+			s.launchLinearQ4_1Split(q, a)
 		default:
 			s.launchLinearQ4_1(q, a)
 		}
@@ -486,8 +486,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8_16(q, a)
-		case (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128) < 2*188:
-			s.launchLinearF8_64(q, a)
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+			s.launchLinearF8Split(q, a)
 		default:
 			s.launchLinearF8(q, a)
 		}
@@ -499,8 +499,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8block_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8block_16(q, a)
-		case (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128) < 2*188:
-			s.launchLinearF8block_64(q, a)
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+			s.launchLinearF8blockSplit(q, a)
 		default:
 			s.launchLinearF8block(q, a)
 		}
@@ -512,8 +512,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearNvfp4_16(q, a)
-		case (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128) < 2*188:
-			s.launchLinearNvfp4_64(q, a)
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+			s.launchLinearNvfp4Split(q, a)
 		default:
 			s.launchLinearNvfp4(q, a)
 		}
@@ -523,12 +523,12 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 }
 
 // Logits: kernels/lib/cuda/bf16.toml:61, 71;
-// kernels/lib/cuda/q8_0.toml:94, 107;
-// kernels/lib/cuda/q4_0.toml:94, 107;
-// kernels/lib/cuda/q4_1.toml:94, 107;
-// kernels/lib/cuda/f8.toml:94, 107;
-// kernels/lib/cuda/f8block.toml:94, 107;
-// kernels/lib/cuda/nvfp4.toml:94, 107.
+// kernels/lib/cuda/q8_0.toml:96, 109;
+// kernels/lib/cuda/q4_0.toml:96, 109;
+// kernels/lib/cuda/q4_1.toml:96, 109;
+// kernels/lib/cuda/f8.toml:96, 109;
+// kernels/lib/cuda/f8block.toml:96, 109;
+// kernels/lib/cuda/nvfp4.toml:96, 109.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -887,7 +887,7 @@ func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Few: kernels/lib/cuda/q8_0.toml:153, order few.
+// launchExpertDownQ8_0Few: kernels/lib/cuda/q8_0.toml:155, order few.
 func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -895,7 +895,7 @@ func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Tiles: kernels/lib/cuda/q8_0.toml:165, order few.
+// launchExpertDownQ8_0Tiles: kernels/lib/cuda/q8_0.toml:167, order few.
 func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -906,7 +906,7 @@ func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0: kernels/lib/cuda/q8_0.toml:183, order few.
+// launchExpertDownQ8_0: kernels/lib/cuda/q8_0.toml:185, order few.
 func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -919,7 +919,7 @@ func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Few: kernels/lib/cuda/q4_0.toml:153, order few.
+// launchExpertDownQ4_0Few: kernels/lib/cuda/q4_0.toml:155, order few.
 func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -927,7 +927,7 @@ func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Tiles: kernels/lib/cuda/q4_0.toml:165, order few.
+// launchExpertDownQ4_0Tiles: kernels/lib/cuda/q4_0.toml:167, order few.
 func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -938,7 +938,7 @@ func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0: kernels/lib/cuda/q4_0.toml:183, order few.
+// launchExpertDownQ4_0: kernels/lib/cuda/q4_0.toml:185, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -951,7 +951,7 @@ func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Few: kernels/lib/cuda/q4_1.toml:153, order few.
+// launchExpertDownQ4_1Few: kernels/lib/cuda/q4_1.toml:155, order few.
 func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -959,7 +959,7 @@ func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Tiles: kernels/lib/cuda/q4_1.toml:165, order few.
+// launchExpertDownQ4_1Tiles: kernels/lib/cuda/q4_1.toml:167, order few.
 func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -970,7 +970,7 @@ func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1: kernels/lib/cuda/q4_1.toml:183, order few.
+// launchExpertDownQ4_1: kernels/lib/cuda/q4_1.toml:185, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -983,7 +983,7 @@ func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Few: kernels/lib/cuda/f8.toml:153, order few.
+// launchExpertDownF8Few: kernels/lib/cuda/f8.toml:155, order few.
 func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -991,7 +991,7 @@ func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Tiles: kernels/lib/cuda/f8.toml:165, order few.
+// launchExpertDownF8Tiles: kernels/lib/cuda/f8.toml:167, order few.
 func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1002,7 +1002,7 @@ func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8: kernels/lib/cuda/f8.toml:183, order few.
+// launchExpertDownF8: kernels/lib/cuda/f8.toml:185, order few.
 func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1015,7 +1015,7 @@ func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockFew: kernels/lib/cuda/f8block.toml:153, order few.
+// launchExpertDownF8blockFew: kernels/lib/cuda/f8block.toml:155, order few.
 func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1023,7 +1023,7 @@ func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/lib/cuda/f8block.toml:165, order few.
+// launchExpertDownF8blockTiles: kernels/lib/cuda/f8block.toml:167, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1034,7 +1034,7 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block: kernels/lib/cuda/f8block.toml:183, order few.
+// launchExpertDownF8block: kernels/lib/cuda/f8block.toml:185, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1047,7 +1047,7 @@ func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Few: kernels/lib/cuda/nvfp4.toml:153, order few.
+// launchExpertDownNvfp4Few: kernels/lib/cuda/nvfp4.toml:155, order few.
 func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1055,7 +1055,7 @@ func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Tiles: kernels/lib/cuda/nvfp4.toml:165, order few.
+// launchExpertDownNvfp4Tiles: kernels/lib/cuda/nvfp4.toml:167, order few.
 func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1066,7 +1066,7 @@ func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4: kernels/lib/cuda/nvfp4.toml:183, order few.
+// launchExpertDownNvfp4: kernels/lib/cuda/nvfp4.toml:185, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1095,19 +1095,19 @@ func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0Few: kernels/lib/cuda/q8_0.toml:118, order few.
+// launchExpertUpQ8_0Few: kernels/lib/cuda/q8_0.toml:120, order few.
 func (s *Set) launchExpertUpQ8_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[46], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Tiles: kernels/lib/cuda/q8_0.toml:130, order few.
+// launchExpertUpQ8_0Tiles: kernels/lib/cuda/q8_0.toml:132, order few.
 func (s *Set) launchExpertUpQ8_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[47], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0: kernels/lib/cuda/q8_0.toml:142, order few.
+// launchExpertUpQ8_0: kernels/lib/cuda/q8_0.toml:144, order few.
 func (s *Set) launchExpertUpQ8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1115,19 +1115,19 @@ func (s *Set) launchExpertUpQ8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Few: kernels/lib/cuda/q4_0.toml:118, order few.
+// launchExpertUpQ4_0Few: kernels/lib/cuda/q4_0.toml:120, order few.
 func (s *Set) launchExpertUpQ4_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[49], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Tiles: kernels/lib/cuda/q4_0.toml:130, order few.
+// launchExpertUpQ4_0Tiles: kernels/lib/cuda/q4_0.toml:132, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[50], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0: kernels/lib/cuda/q4_0.toml:142, order few.
+// launchExpertUpQ4_0: kernels/lib/cuda/q4_0.toml:144, order few.
 func (s *Set) launchExpertUpQ4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1135,19 +1135,19 @@ func (s *Set) launchExpertUpQ4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1Few: kernels/lib/cuda/q4_1.toml:118, order few.
+// launchExpertUpQ4_1Few: kernels/lib/cuda/q4_1.toml:120, order few.
 func (s *Set) launchExpertUpQ4_1Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[52], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Tiles: kernels/lib/cuda/q4_1.toml:130, order few.
+// launchExpertUpQ4_1Tiles: kernels/lib/cuda/q4_1.toml:132, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[53], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1: kernels/lib/cuda/q4_1.toml:142, order few.
+// launchExpertUpQ4_1: kernels/lib/cuda/q4_1.toml:144, order few.
 func (s *Set) launchExpertUpQ4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1155,19 +1155,19 @@ func (s *Set) launchExpertUpQ4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8Few: kernels/lib/cuda/f8.toml:118, order few.
+// launchExpertUpF8Few: kernels/lib/cuda/f8.toml:120, order few.
 func (s *Set) launchExpertUpF8Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[55], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Tiles: kernels/lib/cuda/f8.toml:130, order few.
+// launchExpertUpF8Tiles: kernels/lib/cuda/f8.toml:132, order few.
 func (s *Set) launchExpertUpF8Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[56], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8: kernels/lib/cuda/f8.toml:142, order few.
+// launchExpertUpF8: kernels/lib/cuda/f8.toml:144, order few.
 func (s *Set) launchExpertUpF8(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1175,19 +1175,19 @@ func (s *Set) launchExpertUpF8(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8blockFew: kernels/lib/cuda/f8block.toml:118, order few.
+// launchExpertUpF8blockFew: kernels/lib/cuda/f8block.toml:120, order few.
 func (s *Set) launchExpertUpF8blockFew(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[58], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTiles: kernels/lib/cuda/f8block.toml:130, order few.
+// launchExpertUpF8blockTiles: kernels/lib/cuda/f8block.toml:132, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[59], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block: kernels/lib/cuda/f8block.toml:142, order few.
+// launchExpertUpF8block: kernels/lib/cuda/f8block.toml:144, order few.
 func (s *Set) launchExpertUpF8block(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1195,19 +1195,19 @@ func (s *Set) launchExpertUpF8block(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4Few: kernels/lib/cuda/nvfp4.toml:118, order few.
+// launchExpertUpNvfp4Few: kernels/lib/cuda/nvfp4.toml:120, order few.
 func (s *Set) launchExpertUpNvfp4Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[61], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Tiles: kernels/lib/cuda/nvfp4.toml:130, order few.
+// launchExpertUpNvfp4Tiles: kernels/lib/cuda/nvfp4.toml:132, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[62], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4: kernels/lib/cuda/nvfp4.toml:142, order few.
+// launchExpertUpNvfp4: kernels/lib/cuda/nvfp4.toml:144, order few.
 func (s *Set) launchExpertUpNvfp4(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1271,15 +1271,15 @@ func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_64: kernels/lib/cuda/q8_0.toml:72, order few.
-func (s *Set) launchLinearQ8_0_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 63) / 64)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ8_0Split: kernels/lib/cuda/q8_0.toml:72, order few.
+func (s *Set) launchLinearQ8_0Split(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[71], g)
 	}
 }
 
-// launchLinearQ8_0: kernels/lib/cuda/q8_0.toml:83, order few.
+// launchLinearQ8_0: kernels/lib/cuda/q8_0.toml:85, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1311,15 +1311,15 @@ func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_64: kernels/lib/cuda/q4_0.toml:72, order few.
-func (s *Set) launchLinearQ4_0_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 63) / 64)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ4_0Split: kernels/lib/cuda/q4_0.toml:72, order few.
+func (s *Set) launchLinearQ4_0Split(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[76], g)
 	}
 }
 
-// launchLinearQ4_0: kernels/lib/cuda/q4_0.toml:83, order few.
+// launchLinearQ4_0: kernels/lib/cuda/q4_0.toml:85, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1351,15 +1351,15 @@ func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_64: kernels/lib/cuda/q4_1.toml:72, order few.
-func (s *Set) launchLinearQ4_1_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 63) / 64)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ4_1Split: kernels/lib/cuda/q4_1.toml:72, order few.
+func (s *Set) launchLinearQ4_1Split(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[81], g)
 	}
 }
 
-// launchLinearQ4_1: kernels/lib/cuda/q4_1.toml:83, order few.
+// launchLinearQ4_1: kernels/lib/cuda/q4_1.toml:85, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1391,15 +1391,15 @@ func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_64: kernels/lib/cuda/f8.toml:72, order few.
-func (s *Set) launchLinearF8_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 63) / 64)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8Split: kernels/lib/cuda/f8.toml:72, order few.
+func (s *Set) launchLinearF8Split(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[86], g)
 	}
 }
 
-// launchLinearF8: kernels/lib/cuda/f8.toml:83, order few.
+// launchLinearF8: kernels/lib/cuda/f8.toml:85, order few.
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1431,15 +1431,15 @@ func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_64: kernels/lib/cuda/f8block.toml:72, order few.
-func (s *Set) launchLinearF8block_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 63) / 64)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8blockSplit: kernels/lib/cuda/f8block.toml:72, order few.
+func (s *Set) launchLinearF8blockSplit(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[91], g)
 	}
 }
 
-// launchLinearF8block: kernels/lib/cuda/f8block.toml:83, order few.
+// launchLinearF8block: kernels/lib/cuda/f8block.toml:85, order few.
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1471,15 +1471,15 @@ func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_64: kernels/lib/cuda/nvfp4.toml:72, order few.
-func (s *Set) launchLinearNvfp4_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 63) / 64)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearNvfp4Split: kernels/lib/cuda/nvfp4.toml:72, order few.
+func (s *Set) launchLinearNvfp4Split(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[96], g)
 	}
 }
 
-// launchLinearNvfp4: kernels/lib/cuda/nvfp4.toml:83, order few.
+// launchLinearNvfp4: kernels/lib/cuda/nvfp4.toml:85, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1503,7 +1503,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/lib/cuda/q8_0.toml:94, order few.
+// launchLogitsQ8_0_8: kernels/lib/cuda/q8_0.toml:96, order few.
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1511,7 +1511,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0: kernels/lib/cuda/q8_0.toml:107, order few.
+// launchLogitsQ8_0: kernels/lib/cuda/q8_0.toml:109, order few.
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1519,7 +1519,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_8: kernels/lib/cuda/q4_0.toml:94, order few.
+// launchLogitsQ4_0_8: kernels/lib/cuda/q4_0.toml:96, order few.
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1527,7 +1527,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0: kernels/lib/cuda/q4_0.toml:107, order few.
+// launchLogitsQ4_0: kernels/lib/cuda/q4_0.toml:109, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1535,7 +1535,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1_8: kernels/lib/cuda/q4_1.toml:94, order few.
+// launchLogitsQ4_1_8: kernels/lib/cuda/q4_1.toml:96, order few.
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1543,7 +1543,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1: kernels/lib/cuda/q4_1.toml:107, order few.
+// launchLogitsQ4_1: kernels/lib/cuda/q4_1.toml:109, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1551,7 +1551,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8_8: kernels/lib/cuda/f8.toml:94, order few.
+// launchLogitsF8_8: kernels/lib/cuda/f8.toml:96, order few.
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1559,7 +1559,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8: kernels/lib/cuda/f8.toml:107, order few.
+// launchLogitsF8: kernels/lib/cuda/f8.toml:109, order few.
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1567,7 +1567,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block_8: kernels/lib/cuda/f8block.toml:94, order few.
+// launchLogitsF8block_8: kernels/lib/cuda/f8block.toml:96, order few.
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1575,7 +1575,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block: kernels/lib/cuda/f8block.toml:107, order few.
+// launchLogitsF8block: kernels/lib/cuda/f8block.toml:109, order few.
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1583,7 +1583,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4_8: kernels/lib/cuda/nvfp4.toml:94, order few.
+// launchLogitsNvfp4_8: kernels/lib/cuda/nvfp4.toml:96, order few.
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1591,7 +1591,7 @@ func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4: kernels/lib/cuda/nvfp4.toml:107, order few.
+// launchLogitsNvfp4: kernels/lib/cuda/nvfp4.toml:109, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a

@@ -14,9 +14,9 @@ namespace atlas {
 // Units in the order in which they are multiplied.
 template <int kParts, bool kTurns>
 struct unit_walk {
-    int units, u = 0, part = 0;
+    int units, u, part;
 
-    __device__ explicit unit_walk(int units) : units(units) { settle(); }
+    __device__ explicit unit_walk(int units, int part = 0) : units(units), u(part), part(part) { settle(); }
     __device__ bool ends_part() const { return kTurns ? u + kParts >= units : u + 1 == part_end(); }
     __device__ void next() {
         if constexpr (kTurns) {
@@ -48,9 +48,9 @@ struct frag_tile {
     __device__ static const float *sums(int r) { return reinterpret_cast<const float *>(strip_shared) + r * kPitch; }
 
     // Multiplies strips of matrix m, of which strip(i) is the number, or -1, by rows of activations: row(r) is where one lies, or
-    // null, which counts as zeros. row may read what the kernel before this one wrote.
+    // null, which counts as zeros. row may read what the kernel before this one wrote. part: the only part that is multiplied; -1: all are.
     template <typename Strip, typename Row>
-    __device__ static void multiply(const atlas_Weight &w, int m, int rows, const Strip &strip, const Row &row) {
+    __device__ static void multiply(const atlas_Weight &w, int m, int rows, const Strip &strip, const Row &row, int part = -1) {
         __shared__ const uint8_t *strips[kStrips];
         __shared__ const atlas_act *lines[kRows];
         const int units = (w.Cols + 63) / 64, all = (w.Rows + 15) / 16;
@@ -79,14 +79,15 @@ struct frag_tile {
                 else store_shared(to, from ? load8_raw(from + k, w.Cols - k, false) : uint4{});
             }
         };
-        unit_walk<kParts, kTurns> ahead(units), row_ahead(units), now(units);
-        for (int s = 0; s < kStages - 1 && s < units; s++, ahead.next()) copy_weights(s, ahead.u);
+        const int steps = part < 0 ? units : (units - part + kParts - 1) / kParts;
+        unit_walk<kParts, kTurns> now(units, max(part, 0)), ahead = now, row_ahead = now;
+        for (int s = 0; s < kStages - 1 && s < steps; s++, ahead.next()) copy_weights(s, ahead.u);
         wait_for_previous();
         release_next();
         if (threadIdx.x < kRows) lines[threadIdx.x] = int(threadIdx.x) < rows ? row(threadIdx.x) : nullptr;
         __syncthreads();
         for (int s = 0; s < kStages - 1; s++) {
-            if (s < units) copy_rows(s, row_ahead.u), row_ahead.next();
+            if (s < steps) copy_rows(s, row_ahead.u), row_ahead.next();
             commit_copies();
         }
 
@@ -102,23 +103,22 @@ struct frag_tile {
         const auto scale = [&](int s, int u) { return scales[s] && u < units ? scales[s][u / 2] : 0.0f; };
         const uint32_t lane_row = (first_row + lane() % 8) * kRowBytes + lane() / 8 * 16;
         float total[2][kTiles][4] = {}, c[2][kTiles][4] = {}, block[2] = {scale(0, now.u), scale(1, now.u)};
-        for (int step = 0; step < units; step++) {
+        for (int step = 0; step < steps; step++) {
             wait_copies<kStages - 2>();
             __syncthreads();
-            if (step + kStages - 1 < units) {
+            if (step + kStages - 1 < steps) {
                 const int stage = (step + kStages - 1) % kStages;
                 copy_weights(stage, ahead.u), copy_rows(stage, ahead.u);
                 ahead.next();
             }
             commit_copies();
-            const int u = now.u;
-            const bool ends = now.ends_part();
-            now.next();
-            const float next[2] = {scale(0, now.u), scale(1, now.u)};
+            unit_walk<kParts, kTurns> after = now;
+            after.next();
+            const float next[2] = {scale(0, after.u), scale(1, after.u)};
             if (first_row < rows) {
                 const int at = step % kStages;
-                multiply_unit(strip_shared + at * kStage + pair * unit_t::kBytes, stage_at(at) + kWeights + lane_row, w.Cols - u * 64, block, c);
-                if (ends) {
+                multiply_unit(strip_shared + at * kStage + pair * unit_t::kBytes, stage_at(at) + kWeights + lane_row, w.Cols - now.u * 64, block, c);
+                if (now.ends_part()) {
 #pragma unroll
                     for (int s = 0; s < 2; s++)
 #pragma unroll
@@ -127,6 +127,7 @@ struct frag_tile {
                             for (int i = 0; i < 4; i++) total[s][j][i] += c[s][j][i], c[s][j][i] = 0;
                 }
             }
+            now.next();
             block[0] = next[0], block[1] = next[1];
         }
         wait_copies<0>();

@@ -1,9 +1,11 @@
 // Linear and Logits for many rows and weights in a frag layout, without wgmma: the tiles of frag_tile.cuh. The bits of a row are
 // those of linear_eight.cuh and linear_ring.cuh.
 //
-// Grid: a block per tile, (Rows/64)·(W.Rows/(16·kStrips)), both rounded up. Blocks that run at a time share a few strips and a few rows:
+// Grid: a block per tile, (Rows/64)·(W.Rows/(16·kStrips)), both rounded up; in linear_frag_split a cluster of eight, which share out the
+// parts of the columns. Blocks that run at a time share a few strips and a few rows:
 // tiles go along the rows of a panel of strips before the next panel begins.
 #pragma once
+#include "lib/cuda/ptx/peer.cuh"
 #include "lib/cuda/weight/frag_tile.cuh"
 
 namespace atlas {
@@ -13,9 +15,9 @@ struct tile_place {
     static constexpr int kPanel = 8;  // tiles
     int row, out;
 
-    __device__ tile_place(int rows, int outs) {
+    __device__ tile_place(int tile, int rows, int outs) {
         const int row_tiles = (rows + 63) / 64, out_tiles = (outs + 16 * kStrips - 1) / (16 * kStrips);
-        const int first = blockIdx.x / (kPanel * row_tiles) * kPanel, i = blockIdx.x % (kPanel * row_tiles), width = min(kPanel, out_tiles - first);
+        const int first = tile / (kPanel * row_tiles) * kPanel, i = tile % (kPanel * row_tiles), width = min(kPanel, out_tiles - first);
         row = i / width * 64, out = (first + i % width) * 16 * kStrips;
     }
 };
@@ -25,7 +27,7 @@ struct tile_place {
 template <atlas_Scheme kScheme, int kStrips, int kStages>
 __device__ void linear_frag_tile(const atlas_Linear &a) {
     using tile_t = atlas::frag_tile<kScheme, kStrips, 8, true, kStages>;
-    const atlas::tile_place<kStrips> at(a.Rows, a.W.Rows);
+    const atlas::tile_place<kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row);
     tile_t::multiply(
         a.W, 0, rows, [&](int i) { return at.out / 16 + i; }, [&](int r) { return a.In + size_t(at.row + r) * a.W.Cols; });
@@ -46,10 +48,42 @@ __device__ void linear_frag_tile(const atlas_Linear &a) {
     }
 }
 
+// Where there are few tiles.
+template <atlas_Scheme kScheme, int kStages>
+__device__ void linear_frag_split(const atlas_Linear &a) {
+    using tile_t = atlas::frag_tile<kScheme, 8, 8, true, kStages>;
+    const atlas::tile_place<8> at(blockIdx.x / 8, a.Rows, a.W.Rows);
+    const int rows = min(64, a.Rows - at.row), rank = atlas::cluster_rank();
+    tile_t::multiply(
+        a.W, 0, rows, [&](int i) { return at.out / 16 + i; }, [&](int r) { return a.In + size_t(at.row + r) * a.W.Cols; }, rank);
+    atlas::sync_cluster();
+    // A warp adds the parts of a row.
+    const int r = rank * 8 + atlas::warp(), n = at.out + atlas::lane() * 4;
+    if (r < rows && n < a.W.Rows) {
+        const uint32_t mine = atlas::shared_address(tile_t::sums(r) + (n - at.out));
+        float2 parts[8][2];
+#pragma unroll
+        for (int p = 0; p < 8; p++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) atlas::load_peer(atlas::address_in(mine + i * 8, p), reinterpret_cast<uint64_t &>(parts[p][i]));
+        atlas_act *out = a.Out + size_t(at.row + r) * a.OutPitch + n;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float sum = 0;
+#pragma unroll
+            for (int p = 0; p < 8; p++) sum += i % 2 ? parts[p][i / 2].y : parts[p][i / 2].x;
+            if (n + i >= a.W.Rows) continue;
+            const float v = __fmul_rn(sum, atlas::row_scale(a.W, 0, n + i) * atlas::unit<kScheme>::kFactor);
+            out[i] = __float2bfloat16_rn(a.Bias ? v + a.Bias[n + i] : v);
+        }
+    }
+    atlas::sync_cluster();  // what others read stays until they have
+}
+
 template <atlas_Scheme kScheme, int kStrips, int kStages>
 __device__ void logits_frag_tile(const atlas_Logits &a) {
     using tile_t = atlas::frag_tile<kScheme, kStrips, 8, true, kStages>;
-    const atlas::tile_place<kStrips> at(a.Rows, a.W.Rows);
+    const atlas::tile_place<kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row);
     const auto line = [&](int r) -> const atlas_act * {
         const int from = a.Index[at.row + r];

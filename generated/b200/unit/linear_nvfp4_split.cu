@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(128) atlas_linear_nvfp4_64(const __grid_constant__ arguments a) {
-    linear_frag_tile<ATLAS_SCHEME_NVFP4, 4, 3>(a.op);
+extern "C" __global__ void __launch_bounds__(256, 2) atlas_linear_nvfp4_split(const __grid_constant__ arguments a) {
+    linear_frag_split<ATLAS_SCHEME_NVFP4, 3>(a.op);
 }

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(128) atlas_linear_q4_1_64(const __grid_constant__ arguments a) {
-    linear_frag_tile<ATLAS_SCHEME_Q4_1, 4, 3>(a.op);
+extern "C" __global__ void __launch_bounds__(256, 1) atlas_linear_q4_1_split(const __grid_constant__ arguments a) {
+    linear_frag_split<ATLAS_SCHEME_Q4_1, 4>(a.op);
 }
