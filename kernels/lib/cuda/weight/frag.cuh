@@ -4,7 +4,7 @@
 // word the low half has the codes of a fragment register's first column, the high half those of the second; how a half
 // holds its codes is said at each decoder. Lane 4g+t has rows g, g+8, g, g+8 at columns 2t, 2t, 2t+8, 2t+8 (two each).
 //
-// After the codes of a block:  nvfp4  16 words, of rows 0, 8, 1, 9 …: the scales of the four steps, as a word of e4m3 codes
+// After the codes of a block:  nvfp4  32 halves, of rows 0 and 8 in each step, 1 and 9 in each step …: two e4m3 codes as in a word
 //                              q8_0   16 f16 scales, of rows 0, 8, 1, 9 …
 //                              q4_0   the same, two for each row, of the first 32 columns and of the others
 //                              q4_1   the same, then minima in the same order
@@ -106,7 +106,7 @@ struct frag {
 // The block scales of a lane's two rows, g and g+8, for the four steps of an nvfp4 block, times 2¹¹⁸; codes times these are
 // weights times 2⁻⁸, exactly.
 struct nvfp4_scales {
-    uint32_t low[2], high[2];  // steps 0 and 2, steps 1 and 3
+    uint32_t low[2], high[2];  // of rows g and g+8 in steps 0 and 1, 2 and 3
 
     __device__ explicit nvfp4_scales(uint2 words) {
         decode_e4m3(words.x, low[0], low[1]);
@@ -118,8 +118,8 @@ struct nvfp4_scales {
         }
     }
     __device__ void apply(int step, uint32_t (&a)[4]) const {
-        const uint32_t g = step < 2 ? low_twice(low[step % 2]) : high_twice(low[step % 2]);
-        const uint32_t g8 = step < 2 ? low_twice(high[step % 2]) : high_twice(high[step % 2]);
+        const uint32_t (&pair)[2] = step < 2 ? low : high;
+        const uint32_t g = step % 2 ? high_twice(pair[0]) : low_twice(pair[0]), g8 = step % 2 ? high_twice(pair[1]) : low_twice(pair[1]);
         a[0] = multiply_pair(a[0], g), a[1] = multiply_pair(a[1], g8), a[2] = multiply_pair(a[2], g), a[3] = multiply_pair(a[3], g8);
     }
 };

@@ -81,9 +81,12 @@ struct frag_scale {
     }
 };
 
-// The word of nvfp4's scales of a row: four e4m3 codes, two in a half.
-__device__ inline uint32_t put_scale(int step, uint32_t code) { return put_code<ATLAS_SCHEME_F8>(step / 2, step % 2, code); }
-__device__ inline uint32_t get_scale(uint32_t w, int step) { return get_code<ATLAS_SCHEME_F8>(w, step / 2, step % 2); }
+// The scale of nvfp4 in row r (0-15) and a step: in which of the 16 words after the codes, and the bits there.
+__device__ inline int scale_word(int r, int step) { return r % 8 * 2 + step / 2; }
+__device__ inline uint32_t put_scale(int r, int step, uint32_t code) { return put_code<ATLAS_SCHEME_F8>(step % 2, r / 8, code); }
+__device__ inline uint32_t get_scale(const uint8_t *words, int r, int step) {
+    return get_code<ATLAS_SCHEME_F8>(reinterpret_cast<const uint32_t *>(words)[scale_word(r, step)], step % 2, r / 8);
+}
 
 }  // namespace atlas
 
@@ -111,13 +114,13 @@ __device__ void pack_frag(const atlas_Pack &a) {
     }
     if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
         for (int i = threadIdx.x; i < layout::blocks(cols) * 16; i += kThreads) {
-            const int block = i / 16, r = i % 16;
+            const int block = i / 16, word = i % 16;
             uint32_t w = 0;
-            for (int step = 0; step < 4; step++) {
-                const int c = block * 64 + step * 16;
-                if (first + r < rows && c < cols) w |= atlas::put_scale(step, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, first + r, c, step)]);
+            for (int j = 0; j < 4; j++) {
+                const int r = word / 2 + j / 2 * 8, step = word % 2 * 2 + j % 2, c = block * 64 + step * 16;
+                if (first + r < rows && c < cols) w |= atlas::put_scale(r, step, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, first + r, c, step)]);
             }
-            *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + 512 + (r % 8 * 2 + r / 8) * 4) = w;
+            *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + 512 + word * 4) = w;
         }
     } else if constexpr (layout::kScales > 0) {
         using scale = atlas::frag_scale<kScheme>;
@@ -171,7 +174,7 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
             const uint8_t *scales = strip + size_t(block) * layout::kBlock + 512;
             uint8_t *to = a.Raw + scale::raw(rows, cols, first + r, c, j);
             if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-                to[0] = atlas::get_scale(reinterpret_cast<const uint32_t *>(scales)[r % 8 * 2 + r / 8], j);
+                to[0] = atlas::get_scale(scales, r, j);
             } else {
                 const uint16_t x = reinterpret_cast<const uint16_t *>(scales)[scale::at(r, j)];
                 to[0] = x & 255, to[1] = x >> 8;
@@ -201,7 +204,7 @@ __device__ float frag_weight(const atlas_Weight &w, int m, int n, int k) {
     if constexpr (kScheme == ATLAS_SCHEME_F8) return e4m3(code);
     if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return e4m3(code) * layout::block_scale(w, m, n / 16, k / 128);
     if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-        const uint32_t scale = get_scale(reinterpret_cast<const uint32_t *>(block + 512)[r % 8 * 2 + r / 8], c / 16);
+        const uint32_t scale = get_scale(block + 512, r, c / 16);
         return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f * e4m3(scale);
     }
     if constexpr (kScheme == ATLAS_SCHEME_Q8_0) return half(0) * int8_t(code);

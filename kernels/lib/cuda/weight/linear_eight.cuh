@@ -2,7 +2,9 @@
 // unit u of 64 columns belongs to warp u % 8, and the eight sums are added in order. A warp that copies keeps a ring full: a
 // stage is 8·kUnits units of a team's strips. kResident activations stay in shared memory and every team has its ring; others
 // come with the stages, which all teams share. Weights are on their way before the kernel before this one has ended. The bits
-// of a row depend on the scheme alone, and are those of linear_ring.cuh.
+// of a row depend on the scheme alone, and are those of linear_ring.cuh; kSpread (nvfp4, resident) has bits of its own.
+// kNorm: rows are normalised first (at most 4096 columns). kGate: a strip of gates and that of the same outputs' other factor
+// at a time, and SwiGLU of both.
 //
 // Grid (any); kTeams·288 threads, kTeams·256 + 32 where not kResident. Dynamic shared memory: eight<…>::kShared, and where
 // kResident Rows·(128·(Cols/64 rounded up) + 16) more; otherwise Cols % 8 == 0. Ask for so much that no more blocks fit a
@@ -11,52 +13,82 @@
 #pragma once
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/bulk.cuh"
-#include "lib/cuda/weight/unit.cuh"
+#include "lib/cuda/weight/resident.cuh"
 
 namespace atlas {
 
 extern __shared__ __align__(1024) uint8_t eight_shared[];
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident>
+// unit_product and spread_product alike.
+template <atlas_Scheme kScheme, int kRows, int kStrips, bool kSpreads>
+struct eight_product : unit_product<kScheme, 1, kStrips> {
+    using base = unit_product<kScheme, 1, kStrips>;
+    static constexpr int kSums = 1;
+    static constexpr float kFactor = unit<kScheme>::kFactor;
+    struct lines {
+        uint32_t from, lanes[1];
+        __device__ lines(uint32_t from, int rows, int pitch) : from(from), lanes{uint32_t(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
+        __device__ lines moved(int bytes) const {
+            lines m = *this;
+            m.from += bytes;
+            return m;
+        }
+    };
+    __device__ static int scales_at() { return unit<kScheme>::scales_at(); }
+    __device__ void load(uint32_t codes, uint32_t scales, int strip_bytes, const lines &x, int offset) { base::load(codes, scales, strip_bytes, x.from + offset, x.lanes); }
+    __device__ void multiply(const lines &x, int offset, int left, const float (&block)[kStrips], float (&c)[kStrips][1][4]) {
+        base::multiply(x.from + offset, x.lanes, left, block, c);
+    }
+};
+template <atlas_Scheme kScheme, int kRows, int kStrips>
+struct eight_product<kScheme, kRows, kStrips, true> : spread_product<kRows, kStrips> {
+    static_assert(kScheme == ATLAS_SCHEME_NVFP4, "codes without an offset, scales of 16 columns");
+};
+
+// What else a kernel does.
+enum eight_extra { kPlain = 0, kSpread = 1, kNorm = 2, kGate = 4 };
+
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = kPlain>
 struct eight {
     using unit_t = unit<kScheme>;
+    static constexpr bool kSpreads = kExtra & kSpread, kNorms = kExtra & kNorm, kGates = kExtra & kGate;
+    using product_t = eight_product<kScheme, kRows, kStrips, kSpreads>;
+    static constexpr int kSums = product_t::kSums;  // of a strip, four in a lane
     static constexpr int kRings = kResident ? kTeams : 1, kWarps = 8 * kTeams, kThreads = (kWarps + kRings) * 32;
     static constexpr int kSharers = kTeams / kRings, kGroup = kSharers * kStrips;                    // teams of a ring; strips
     static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
     static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;                // pieces of a stage's strip
     static constexpr int kRowsAt = kGroup * kStrip;
-    static constexpr int kRowParts = 4;                // of resident rows: what each of the first stages needs, and the rest
-    static constexpr int kBarriersAt = kTeams * 8192;  // after two sides of eight sums of 16·8
-    static constexpr int kStagesAt = (kBarriersAt + (2 * kRings * kStages + kRowParts + 4 * kTeams) * 8 + 127) / 128 * 128;
+    static constexpr int kBarriersAt = kTeams * 8192 * kSums;  // after two sides of eight sums of 16·8
+    static constexpr int kStagesAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
     static_assert(kRows >= 1 && kRows <= 8 && kStrips <= 8, "columns of a product; a strip for each warp");
+    static_assert(kExtra == kPlain || kResident, "rows that stay");
+    static_assert(!kGates || kStrips == 2, "a gate and its other factor");
 
     __device__ static uint32_t barrier(int i) { return shared_address(eight_shared) + kBarriersAt + i * 8; }
     // Slots are those of all rings.
     __device__ static uint32_t full(int slot) { return barrier(slot); }
     __device__ static uint32_t empty(int slot) { return barrier(kRings * kStages + slot); }
-    __device__ static uint32_t rows_there(int part) { return barrier(2 * kRings * kStages + part); }
-    __device__ static uint32_t put(int team, int side) { return barrier(2 * kRings * kStages + kRowParts + team * 4 + side); }
-    __device__ static uint32_t taken(int team, int side) { return barrier(2 * kRings * kStages + kRowParts + team * 4 + 2 + side); }
+    __device__ static uint32_t put(int team, int side) { return barrier(2 * kRings * kStages + team * 4 + side); }
+    __device__ static uint32_t taken(int team, int side) { return barrier(2 * kRings * kStages + team * 4 + 2 + side); }
     __device__ static uint32_t at_slot(int slot) { return shared_address(eight_shared) + kStagesAt + slot * kStage; }
     __device__ static uint32_t resident_rows() { return shared_address(eight_shared) + kShared; }
 
     int rows, cols, units, strips, groups, stages, pitch;  // stages of a group; pitch of resident rows
     int first, step, ring;                                 // groups of the ring: the first, and from one to the next
-    bool whole;
 
     // Multiplies, adds bias if there is one; calls store(output, row, sum) for what lies in the matrix. line(r) is row r; null
-    // counts as zeros.
+    // counts as zeros; where kNorm, rows are norm's.
     template <typename Line, typename Store>
-    __device__ static void run(const atlas_Weight &w, const float *bias, int rows, const Line &line, const Store &store) {
+    __device__ static void run(const atlas_Weight &w, const float *bias, int rows, const Line &line, const row_norm &norm, const Store &store) {
         release_next();
         const int units = (w.Cols + 63) / 64, strips = (w.Rows + 15) / 16, ring = warp() < kWarps ? warp() / (8 * kSharers) : warp() - kWarps;
         const eight f = {rows, w.Cols, units, strips, (strips + kGroup - 1) / kGroup, (units + 8 * kUnits - 1) / (8 * kUnits), units * 128 + 16,
-                         int(blockIdx.x) + ring * int(gridDim.x), kRings * int(gridDim.x), ring, w.Cols % 8 == 0};
+                         int(blockIdx.x) + ring * int(gridDim.x), kRings * int(gridDim.x), ring};
         if (warp() >= kWarps) {
             if (warp() == kWarps && lane() == 0) {
                 for (int s = 0; s < kRings * kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), 8 * kSharers);
-                for (int p = 0; p < kRowParts; p++) init_barrier(rows_there(p), 1);
                 for (int t = 0; t < kTeams; t++)
                     for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8), init_barrier(taken(t, s), 1);
                 fence_barriers();
@@ -67,11 +99,14 @@ struct eight {
         } else {
             if constexpr (!kResident) f.clear_rows();
             __syncthreads();
-            f.multiply(w, bias, line, store);
+            f.multiply(w, bias, line, norm, store);
         }
     }
 
   private:
+    // Strip s of a ring's group.
+    __device__ int strip_of(int group, int s) const { return kGates ? group + s * groups : group * kGroup + s; }
+
     // Rows that come with stages: zeros where no copy writes before what follows the last column is read. Later it is an
     // earlier stage's part of the same row.
     __device__ void clear_rows() const {
@@ -93,7 +128,7 @@ struct eight {
         __syncwarp();
         for (int i = lane(); i < there * kCopies; i += 32) {
             const int s = i / kCopies, c = i % kCopies;
-            if (c < n) copy_bulk(at_slot(slot) + s * kStrip + c * unit_t::kBytes, unit_t::at(w, 0, p.group * kGroup + s, u + c), kCopies == 1 ? strip : unit_t::kBytes, full(slot));
+            if (c < n) copy_bulk(at_slot(slot) + s * kStrip + c * unit_t::kBytes, unit_t::at(w, 0, strip_of(p.group, s), u + c), kCopies == 1 ? strip : unit_t::kBytes, full(slot));
         }
     }
     template <typename Line>
@@ -105,25 +140,16 @@ struct eight {
             if (const atlas_act *from = line(lane())) copy_bulk(at_slot(slot) + kRowsAt + lane() * kPitch, from + u * 64, row, full(slot));
     }
     template <typename Line>
-    __device__ void copy_resident_rows(const Line &line, int present) const {
-        for (int p = 0; whole && p < kRowParts; p++) {
-            const int from = min(cols, p * 512 * kUnits), row = (p + 1 < kRowParts ? min(cols, from + 512 * kUnits) - from : cols - from) * 2;
-            if (lane() == 0) arrive_expecting(rows_there(p), present * row);
-            __syncwarp();
-            if (lane() < rows && row > 0)
-                if (const atlas_act *at = line(lane())) copy_bulk(resident_rows() + lane() * pitch + from * 2, at + from, row, rows_there(p));
-        }
-    }
-    template <typename Line>
     __device__ void copy(const atlas_Weight &w, const Line &line) const {
         const int all = first < groups ? ((groups - 1 - first) / step + 1) * stages : 0, early = min(kStages, all), slots = ring * kStages;
         place next = {first, 0};
         for (int slot = 0; slot < early; slot++, next = after(next)) copy_weights(w, slots + slot, next);
         __syncthreads();
-        wait_for_previous();
-        const int present = __popc(__ballot_sync(kAllLanes, lane() < rows && line(lane())));
-        if (kResident && ring == 0) copy_resident_rows(line, present);
-        int row_stage = 0;
+        int present = 0, row_stage = 0;
+        if constexpr (!kResident) {
+            wait_for_previous();
+            present = __popc(__ballot_sync(kAllLanes, lane() < rows && line(lane())));
+        }
         const auto next_rows = [&](int slot) {
             copy_rows(line, slot, row_stage, present);
             if (++row_stage == stages) row_stage = 0;
@@ -138,19 +164,6 @@ struct eight {
         }
     }
 
-    // Resident rows: what the copy engine does not bring.
-    template <typename Line>
-    __device__ void complete_rows(const Line &line) const {
-        atlas_act *to = reinterpret_cast<atlas_act *>(eight_shared + kShared);
-        const int first = whole ? cols : 0, some = units * 64 - first;
-        for (int i = threadIdx.x; i < rows * some; i += kWarps * 32) {
-            const int r = i / some, k = first + i % some;
-            const atlas_act *from = k < cols ? line(r) : nullptr;
-            to[r * (pitch / 2) + k] = from ? from[k] : atlas_act();
-        }
-        if (some) sync_named<kWarps * 32>(1);
-    }
-
     // What a lane's sums of a strip are scaled and moved by: of outputs n and n+8.
     struct finish {
         float scale[2], moved[2];
@@ -163,60 +176,88 @@ struct eight {
         }
     };
 
+    // The sums of a strip that all warps of the team have put.
+    __device__ void add_parts(int team, int side, float (&sum)[kSums][4]) const {
+#pragma unroll
+        for (int j = 0; j < kSums; j++) {
+            const float4 *parts = parts_of(team, side) + j * 32;
+#pragma unroll
+            for (int p = 0; p < 8; p++) {
+                const float4 v = parts[p * kSums * 32];
+                sum[j][0] += v.x, sum[j][1] += v.y, sum[j][2] += v.z, sum[j][3] += v.w;
+            }
+            if constexpr (kSpreads)
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    sum[j][i] += __shfl_xor_sync(kAllLanes, sum[j][i], 1);
+                    sum[j][i] += __shfl_xor_sync(kAllLanes, sum[j][i], 2);
+                }
+        }
+    }
+    __device__ static float4 *parts_of(int team, int side) { return reinterpret_cast<float4 *>(eight_shared) + (team * 2 + side) * 256 * kSums + lane(); }
+    // The row of a lane's sum i of set j, or one past the last where another lane has it.
+    __device__ int row_of(int j, int i) const {
+        if (kSpreads) return lane() % 4 == j ? 2 * j + i % 2 : rows;
+        return lane() % 4 * 2 + i % 2;
+    }
+
     template <typename Line, typename Store>
-    __device__ void multiply(const atlas_Weight &w, const float *bias, const Line &line, const Store &store) const {
+    __device__ void multiply(const atlas_Weight &w, const float *bias, const Line &line, const row_norm &norm, const Store &store) const {
         const int team = warp() / 8, part = warp() % 8;
         block_scales scales[kStrips], next_scales[kStrips];
-        finish end;     // of the strip whose parts this warp will add
-        int count = 0;  // strips of the team
-        const auto first_strip = [&](int group) { return group * kGroup + team % kSharers * kStrips; };
+        finish end[kGates ? 2 : 1];  // of the strip whose parts this warp will add
+        int count = 0;               // strips of the team
+        const auto strip_at = [&](int group, int s) { return strip_of(group, team % kSharers * kStrips + s); };
         // What comes from memory into registers is asked for long before it is used.
         const auto load_scales = [&](int group) {
 #pragma unroll
             for (int s = 0; s < kStrips; s++)
-                if (group < groups) next_scales[s].load(w, first_strip(group) + s, part, units);
+                if (group < groups) next_scales[s].load(w, strip_at(group, s), part, units);
         };
         const auto load_finish = [&](int group) {
-            const int mine = (part - count) & 7;
-            if (group < groups && mine < kStrips) end.load(w, bias, (first_strip(group) + mine) * 16 + lane() / 4);
+            if constexpr (kGates) {
+                if (group < groups && count / 2 % 8 == part)
+                    for (int s = 0; s < 2; s++) end[s].load(w, bias, strip_at(group, s) * 16 + lane() / 4);
+            } else {
+                const int mine = (part - count) & 7;
+                if (group < groups && mine < kStrips) end[0].load(w, bias, strip_at(group, mine) * 16 + lane() / 4);
+            }
         };
         load_scales(first), load_finish(first);
-        wait_for_previous();  // not by looking at a barrier again and again
-        if constexpr (kResident) complete_rows(line);
-        const uint32_t lanes[1] = {uint32_t(min(lane() % 8, rows - 1) * (kResident ? pitch : kPitch) + lane() / 8 * 16)};
+        make_rows(line, norm);
         // From a lane, because the compiler would work addresses out again for every use.
         const uint32_t memory = __shfl_sync(kAllLanes, shared_address(eight_shared), 0);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
-        const uint32_t codes_at = ring_at + own + lane() * 16, scales_at = ring_at + own + unit_t::scales_at();
-        const uint32_t x_at = (kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, full_at = memory + kBarriersAt + ring * kStages * 8;
+        const uint32_t codes_at = ring_at + own + lane() * 16, scales_at = ring_at + own + product_t::scales_at(), full_at = memory + kBarriersAt + ring * kStages * 8;
+        const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch);
         int slot = 0, phase = 0;
         for (int group = first; group < groups; group += step) {
-            float c[kStrips][1][4] = {};
+            float c[kStrips][kSums][4] = {};
 #pragma unroll
             for (int s = 0; s < kStrips; s++) scales[s] = next_scales[s];
             load_scales(group + step);
             for (int stage = 0; stage < stages; stage++) {
-                const uint32_t codes = codes_at + slot * kStage, weight_scales = scales_at + slot * kStage, x = x_at + (kResident ? stage * 8 * kUnits * 128 : slot * kStage);
-                const auto times = [&](unit_product<kScheme, 1, kStrips> &p, int i) {
+                const uint32_t codes = codes_at + slot * kStage, weight_scales = scales_at + slot * kStage;
+                const typename product_t::lines x = lines.moved(kResident ? stage * 8 * kUnits * 128 : slot * kStage);
+                const auto times = [&](product_t &p, int i) {
                     float block[kStrips];
 #pragma unroll
-                    for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, first_strip(group) + s, part, stage * kUnits + i);
-                    p.multiply(x + i * 1024, lanes, cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
+                    for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, strip_at(group, s), part, stage * kUnits + i);
+                    p.multiply(x, i * 1024, cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
                 };
-                if (kResident && whole && group == first && stage < kRowParts) wait_barrier(rows_there(stage), 0);
                 wait_barrier(full_at + slot * 8, phase);
-                unit_product<kScheme, 1, kStrips> p[2];
+                product_t p[2];
                 if ((stage + 1) * 8 * kUnits <= units) {
-                    p[0].load(codes, weight_scales, kStrip, x, lanes);
+                    p[0].load(codes, weight_scales, kStrip, x, 0);
 #pragma unroll
                     for (int i = 0; i < kUnits; i++) {
-                        if (i + 1 < kUnits) p[(i + 1) % 2].load(codes + (i + 1) * 8 * unit_t::kBytes, weight_scales + (i + 1) * 8 * unit_t::kBytes, kStrip, x + (i + 1) * 1024, lanes);
+                        if (i + 1 < kUnits) p[(i + 1) % 2].load(codes + (i + 1) * 8 * unit_t::kBytes, weight_scales + (i + 1) * 8 * unit_t::kBytes, kStrip, x, (i + 1) * 1024);
                         times(p[i % 2], i);
                     }
                 } else {
 #pragma unroll 1
                     for (int i = 0; (stage * kUnits + i) * 8 + part < units; i++) {
-                        p[0].load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x + i * 1024, lanes);
+                        p[0].load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
                         times(p[0], i);
                     }
                 }
@@ -227,30 +268,61 @@ struct eight {
 #pragma unroll
             for (int s = 0; s < kStrips; s++, count++) {
                 const int side = count % 2;
-                float4 *parts = reinterpret_cast<float4 *>(eight_shared) + (team * 2 + side) * 256 + lane();
+                float4 *parts = parts_of(team, side) + part * kSums * 32;
                 wait_barrier(taken(team, side), count / 2 % 2 ^ 1);
-                parts[part * 32] = {c[s][0][0], c[s][0][1], c[s][0][2], c[s][0][3]};
+#pragma unroll
+                for (int j = 0; j < kSums; j++) parts[j * 32] = {c[s][j][0], c[s][j][1], c[s][j][2], c[s][j][3]};
                 __syncwarp();
                 if (lane() == 0) arrive(put(team, side));
-                if (count % 8 != part) continue;
-                wait_barrier(put(team, side), count / 2 % 2);
-                float sum[4] = {};
+                if (kGates ? s == 0 || count / 2 % 8 != part : count % 8 != part) continue;
+                float sum[kGates ? 2 : 1][kSums][4] = {};
 #pragma unroll
-                for (int p = 0; p < 8; p++) {
-                    const float4 v = parts[p * 32];
-                    sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
+                for (int f = 0; f < (kGates ? 2 : 1); f++) {
+                    const int from = kGates ? f : side;
+                    wait_barrier(put(team, from), count / 2 % 2);
+                    add_parts(team, from, sum[f]);
+#pragma unroll
+                    for (int j = 0; j < kSums; j++)
+#pragma unroll
+                        for (int i = 0; i < 4; i++) {
+                            sum[f][j][i] = __fmul_rn(sum[f][j][i], end[f].scale[i / 2] * product_t::kFactor);
+                            if (bias) sum[f][j][i] = __fadd_rn(sum[f][j][i], end[f].moved[i / 2]);
+                        }
                 }
 #pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const int out = (first_strip(group) + s) * 16 + lane() / 4 + i / 2 * 8, r = lane() % 4 * 2 + i % 2;
-                    if (r >= rows || out >= w.Rows) continue;
-                    const float v = line(r) ? sum[i] * (end.scale[i / 2] * unit_t::kFactor) : 0.0f;
-                    store(out, r, bias ? v + end.moved[i / 2] : v);
-                }
+                for (int j = 0; j < kSums; j++)
+#pragma unroll
+                    for (int i = 0; i < 4; i++) {
+                        const int out = strip_at(group, kGates ? 0 : s) * 16 + lane() / 4 + i / 2 * 8, r = row_of(j, i);
+                        if (r >= rows || out >= w.Rows) continue;
+                        if constexpr (kGates) {
+                            const float gate = __bfloat162float(__float2bfloat16_rn(sum[0][j][i])), up = __bfloat162float(__float2bfloat16_rn(sum[1][j][i]));
+                            store(out, r, silu(gate) * up);
+                        } else {
+                            store(out, r, kResident || line(r) ? sum[0][j][i] : bias ? end[0].moved[i / 2] : 0.0f);
+                        }
+                    }
                 __syncwarp();
-                if (lane() == 0) arrive(taken(team, side));
+                if (lane() == 0) {
+                    if (kGates) arrive(taken(team, 0));
+                    arrive(taken(team, kGates ? 1 : side));
+                }
             }
             load_finish(group + step);
+        }
+    }
+
+    // Waits for the kernel before this one and makes the rows that stay.
+    template <typename Line>
+    __device__ void make_rows(const Line &line, const row_norm &norm) const {
+        if constexpr (kNorms) {
+            normed_rows<kRows, kWarps * 32, kSpreads> normed = {norm, cols};
+            normed.prepare();
+            wait_for_previous();
+            normed.make(resident_rows(), pitch, rows, reinterpret_cast<float *>(eight_shared));
+        } else {
+            wait_for_previous();  // not by looking at a barrier again and again
+            if constexpr (kResident) keep_rows<kRows, kWarps * 32, kSpreads>(resident_rows(), pitch, rows, cols, line);
         }
     }
 
@@ -273,19 +345,19 @@ struct eight {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident>
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = atlas::kPlain>
 __device__ void linear_eight(const atlas_Linear &a) {
-    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident>::run(
-        a.W, a.Bias, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; },
+    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident, kExtra>::run(
+        a.W, a.Bias, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {},
         [&](int n, int r, float sum) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(sum); });
 }
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident>
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = atlas::kPlain>
 __device__ void logits_eight(const atlas_Logits &a) {
     const auto line = [&](int r) -> const atlas_act * {
         const int from = a.Index[r];
         return from >= 0 && from < a.InRows ? a.In + size_t(from) * a.W.Cols : nullptr;
     };
-    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident>::run(
-        a.W, nullptr, a.Rows, line, [&](int n, int r, float sum) { a.Out[size_t(r) * a.W.Rows + n] = sum; });
+    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident, kExtra>::run(
+        a.W, nullptr, a.Rows, line, {}, [&](int n, int r, float sum) { a.Out[size_t(r) * a.W.Rows + n] = sum; });
 }
