@@ -27,7 +27,7 @@ struct eight_product : unit_product<kScheme, 1, kStrips> {
     static constexpr float kFactor = unit<kScheme>::kFactor;
     struct lines {
         uint32_t from, lanes[1];
-        __device__ lines(uint32_t from, int rows, int pitch) : from(from), lanes{uint32_t(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
+        __device__ lines(uint32_t from, int rows, int pitch, uint32_t) : from(from), lanes{uint32_t(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
         __device__ lines moved(int bytes) const {
             lines m = *this;
             m.from += bytes;
@@ -60,7 +60,8 @@ struct eight {
     static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;                // pieces of a stage's strip
     static constexpr int kRowsAt = kGroup * kStrip;
     static constexpr int kBarriersAt = kTeams * 8192 * kSums;  // after two sides of eight sums of 16·8
-    static constexpr int kStagesAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
+    static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
+    static constexpr int kZeros = kSpreads ? kUnits * 1024 : 0, kStagesAt = kZerosAt + kZeros;  // what spread_product reads as zeros
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
     static_assert(kRows >= 1 && kRows <= 8 && kStrips <= 8, "columns of a product; a strip for each warp");
     static_assert(kExtra == kPlain || kResident, "rows that stay");
@@ -98,6 +99,7 @@ struct eight {
             f.copy(w, line);
         } else {
             if constexpr (!kResident) f.clear_rows();
+            for (int i = threadIdx.x; i < kZeros / 16; i += kWarps * 32) store_shared(shared_address(eight_shared) + kZerosAt + i * 16, {});
             __syncthreads();
             f.multiply(w, bias, line, norm, store);
         }
@@ -229,7 +231,7 @@ struct eight {
         const uint32_t memory = __shfl_sync(kAllLanes, shared_address(eight_shared), 0);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
         const uint32_t codes_at = ring_at + own + lane() * 16, scales_at = ring_at + own + product_t::scales_at(), full_at = memory + kBarriersAt + ring * kStages * 8;
-        const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch);
+        const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch, memory + kZerosAt);
         int slot = 0, phase = 0;
         for (int group = first; group < groups; group += step) {
             float c[kStrips][kSums][4] = {};
@@ -316,14 +318,16 @@ struct eight {
     template <typename Line>
     __device__ void make_rows(const Line &line, const row_norm &norm) const {
         if constexpr (kNorms) {
-            normed_rows<kRows, kWarps * 32, kSpreads> normed = {norm, cols};
-            normed.prepare();
-            wait_for_previous();
-            normed.make(resident_rows(), pitch, rows, reinterpret_cast<float *>(eight_shared));
-        } else {
-            wait_for_previous();  // not by looking at a barrier again and again
-            if constexpr (kResident) keep_rows<kRows, kWarps * 32, kSpreads>(resident_rows(), pitch, rows, cols, line);
+            if (norm.scale) {
+                normed_rows<kRows, kWarps * 32, kSpreads> normed = {norm, cols};
+                normed.prepare();
+                wait_for_previous();
+                normed.make(resident_rows(), pitch, rows, reinterpret_cast<float *>(eight_shared));
+                return;
+            }
         }
+        wait_for_previous();  // not by looking at a barrier again and again
+        if constexpr (kResident) keep_rows<kRows, kWarps * 32, kSpreads>(resident_rows(), pitch, rows, cols, line);
     }
 
     // f8block's scales of a warp's units of a strip: lane l keeps that of the warp's unit number l.
@@ -350,6 +354,21 @@ __device__ void linear_eight(const atlas_Linear &a) {
     atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident, kExtra>::run(
         a.W, a.Bias, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {},
         [&](int n, int r, float sum) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(sum); });
+}
+
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, int kExtra = atlas::kPlain>
+__device__ void norm_linear_eight(const atlas_NormLinear &a) {
+    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, true, kExtra | atlas::kNorm>::run(
+        a.W, a.Bias, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {a.In, a.Residual, a.Scale, a.Sum, a.Eps},
+        [&](int n, int r, float sum) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(sum); });
+}
+
+// W.Rows % 32 == 0.
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kExtra = atlas::kPlain>
+__device__ void gated_linear_eight(const atlas_GatedLinear &a) {
+    atlas::eight<kScheme, kRows, kTeams, 2, kUnits, kStages, true, kExtra | atlas::kNorm | atlas::kGate>::run(
+        a.W, nullptr, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {a.In, a.Residual, a.Scale, a.Sum, a.Eps},
+        [&](int n, int r, float gated) { a.Out[size_t(r) * (a.W.Rows / 2) + n] = __float2bfloat16_rn(gated); });
 }
 
 template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = atlas::kPlain>

@@ -6,7 +6,7 @@
 
 namespace atlas {
 
-// What a norm before a product needs; no norm where there is no scale.
+// What a norm before a product needs; no norm where scale is null.
 struct row_norm {
     const atlas_act *in, *residual;
     const float *scale;
@@ -14,16 +14,11 @@ struct row_norm {
     float eps;
 };
 
-// Stores eight elements of a row; spread.cuh says how where kSpreads.
+// Stores eight elements of a row, times what spread.cuh asks for where kSpreads.
 template <bool kSpreads>
 __device__ void keep(uint32_t row, int chunk, uint4 x) {
-    if constexpr (kSpreads) {
-        const uint32_t pairs[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-        for (int i = 0; i < 4; i++) store_shared1(row + spread_at(chunk, i), multiply_pair(pairs[i], kTwo64));
-    } else {
-        store_shared(row + chunk * 16, x);
-    }
+    if (kSpreads) x = {multiply_pair(x.x, kTwo64), multiply_pair(x.y, kTwo64), multiply_pair(x.z, kTwo64), multiply_pair(x.w, kTwo64)};
+    store_shared(row + chunk * 16, x);
 }
 
 // line(r) is row r, null counts as zeros. The kernel before must have ended.

@@ -1,6 +1,7 @@
-// nvfp4 times one or two rows of activations. A product has eight columns: two for each step of 16 columns of weights. A step's
-// codes are multiplied by all of them; its own two columns belong to one lane of four, which multiplies by the scale of its step
-// alone. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are times 2⁶⁴: beyond ±2⁶³ they overflow.
+// nvfp4 times one or two rows of activations. Of the eight columns of a product two belong to each step of 16 columns of
+// weights and are zeros in the other steps: a sum takes four steps and still has each step's own, which one lane of four
+// multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are times 2⁶⁴: beyond
+// ±2⁶³ they overflow.
 #pragma once
 #include "lib/cuda/weight/unit.cuh"
 
@@ -8,51 +9,56 @@ namespace atlas {
 
 constexpr uint32_t kTwo64 = 0x5f805f80;  // a pair of bf16
 
-// Where pair i of eight activations, the chunk'th eight of a row, lies: a lane's two pairs of a step are side by side.
-__device__ inline int spread_at(int chunk, int i) { return chunk / 2 * 32 + i * 8 + chunk % 2 * 4; }
-
 template <int kRows, int kStrips>
 struct spread_product {
     static_assert(kRows <= 2, "two columns for a step");
     static constexpr int kSums = 1;
     static constexpr float kFactor = 0x1p62f;
     uint4 codes[kStrips];
-    uint32_t scales[kStrips];
-    uint2 x;
+    uint32_t scales[kStrips], x[2][4];
 
-    // Where a lane reads activations; rows lie pitch apart from `from` on.
+    // Where a lane's turns in ldmatrix read, two steps at once. Rows lie pitch apart from `from` on; what is zero in these
+    // steps is read at `zeros`, which does not move on.
     struct lines {
-        uint32_t at;
-        __device__ lines(uint32_t from, int rows, int pitch) : at(from + min(lane() / 4 % 2, rows - 1) * pitch + lane() / 8 * 32 + lane() % 4 * 8) {}
-        __device__ lines moved(int bytes) const {
+        uint32_t at[2], own[2];
+        __device__ lines(uint32_t from, int rows, int pitch, uint32_t zeros) {
+            const int column = lane() % 8, matrix = lane() / 8;
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                own[h] = column / 2 == 2 * h + matrix / 2 ? ~0u : 0;
+                at[h] = own[h] ? from + min(column % 2, rows - 1) * pitch + h * 64 + matrix * 16 : zeros + (1 - h) * 64 + matrix * 16;  // other banks
+            }
+        }
+        __device__ lines moved(uint32_t bytes) const {
             lines m = *this;
-            m.at += bytes;
+            m.at[0] += bytes & own[0], m.at[1] += bytes & own[1];
             return m;
         }
     };
 
     __device__ static int scales_at() { return 512 + lane() * 2; }
     __device__ void load(uint32_t codes_at, uint32_t scale_at, int strip_bytes, const lines &from, int offset) {
-        x = load_shared2(from.at + offset);
+        load_matrices(x[0], from.at[0] + offset), load_matrices(x[1], from.at[1] + offset);
 #pragma unroll
         for (int s = 0; s < kStrips; s++) codes[s] = load_shared(codes_at + s * strip_bytes), scales[s] = load_shared_half(scale_at + s * strip_bytes);
     }
     __device__ void multiply(const lines &, int, int, const float (&)[kStrips], float (&c)[kStrips][kSums][4]) const {
+        float p[kStrips][4] = {};
 #pragma unroll
-        for (int s = 0; s < kStrips; s++) {
-            const uint32_t w[4] = {codes[s].x, codes[s].y, codes[s].z, codes[s].w};
-            const float2 by = scale_of(scales[s]);
+        for (int step = 0; step < 4; step++)
 #pragma unroll
-            for (int step = 0; step < 4; step++) {
+            for (int s = 0; s < kStrips; s++) {
+                const uint32_t w[4] = {codes[s].x, codes[s].y, codes[s].z, codes[s].w};
                 uint32_t a[4];
                 decode_e2m1(w[step], a);
-                float p[4] = {};
-                product(p, a, x.x, x.y);
-                if (lane() % 4 == step)
-#pragma unroll
-                    for (int i = 0; i < 4; i++)
-                        if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[i], i < 2 ? by.x : by.y, c[s][0][i]);
+                product(p[s], a, x[step / 2][step % 2 * 2], x[step / 2][step % 2 * 2 + 1]);
             }
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) {
+            const float2 by = scale_of(scales[s]);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[s][i], i < 2 ? by.x : by.y, c[s][0][i]);
         }
     }
 
