@@ -43,7 +43,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "48e9bf6acd569a5972f048f6e6a98f5a",
+		Contract: "e3dd91b843a3b718a14d9322fa991f25",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

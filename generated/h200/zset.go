@@ -167,6 +167,13 @@ var Kernels = [...]string{
 	"atlas_expert_up_nvfp4_32",
 	"atlas_expert_up_nvfp4_odd",
 	"atlas_fill",
+	"atlas_gated_linear_bf16_1",
+	"atlas_gated_linear_f8block_1",
+	"atlas_gated_linear_f8block_4",
+	"atlas_gated_linear_f8block_8",
+	"atlas_gated_linear_nvfp4_1",
+	"atlas_gated_linear_nvfp4_4",
+	"atlas_gated_linear_nvfp4_8",
 	"atlas_linear_bf16_split_16_large",
 	"atlas_linear_bf16_split_16_middle",
 	"atlas_linear_bf16_split_16",
@@ -184,8 +191,8 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_1",
 	"atlas_linear_bf16_1_long",
 	"atlas_linear_bf16_4",
-	"atlas_linear_bf16_8",
 	"atlas_linear_bf16_4_long",
+	"atlas_linear_bf16_8",
 	"atlas_linear_bf16_8_long",
 	"atlas_linear_bf16",
 	"atlas_linear_q8_0_split_64_large",
@@ -275,6 +282,8 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_wide_128x256",
 	"atlas_linear_nvfp4_wide_128x128",
 	"atlas_linear_nvfp4_wide_64x128",
+	"atlas_linear_nvfp4_spread_1_middle",
+	"atlas_linear_nvfp4_spread_1",
 	"atlas_linear_nvfp4_1",
 	"atlas_linear_nvfp4_4",
 	"atlas_linear_nvfp4_8",
@@ -309,8 +318,18 @@ var Kernels = [...]string{
 	"atlas_logits_f8block",
 	"atlas_logits_nvfp4_split_64",
 	"atlas_logits_nvfp4_split_128",
+	"atlas_logits_nvfp4_spread_1",
 	"atlas_logits_nvfp4_1",
 	"atlas_logits_nvfp4",
+	"atlas_norm_linear_bf16_1",
+	"atlas_norm_linear_f8block_1_middle",
+	"atlas_norm_linear_f8block_1",
+	"atlas_norm_linear_f8block_4",
+	"atlas_norm_linear_f8block_8",
+	"atlas_norm_linear_nvfp4_1_middle",
+	"atlas_norm_linear_nvfp4_1",
+	"atlas_norm_linear_nvfp4_4",
+	"atlas_norm_linear_nvfp4_8",
 	"atlas_norm_route",
 	"atlas_pack_bf16",
 	"atlas_pack_q8_0",
@@ -746,9 +765,44 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// GatedLinear: no kernel.
+// GatedLinear: kernels/h200/base/bf16/linear_few.toml:180;
+// kernels/h200/base/f8block/linear_few.toml:144, 156, 168;
+// kernels/h200/base/nvfp4/linear_few.toml:180, 192, 204.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
-	return false
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		switch {
+		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearBf16_1(q, a)
+		default:
+			return false
+		}
+	case op.SchemeF8Block:
+		switch {
+		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearF8block_1(q, a)
+		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearF8block_4(q, a)
+		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearF8block_8(q, a)
+		default:
+			return false
+		}
+	case op.SchemeNVFP4:
+		switch {
+		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearNvfp4_1(q, a)
+		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearNvfp4_4(q, a)
+		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearNvfp4_8(q, a)
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 43, 56, 70, 84, 97, 147, 161, 174, 188, 200, 212;
@@ -764,7 +818,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 86, 106, 125, 144, 163;
 // kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 124, 137, 150;
-// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62.
+// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -799,14 +853,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearBf16Wide_64x32(q, a)
 		case a.Rows == 1 && a.W.Cols <= 8192:
 			s.launchLinearBf16_1(q, a)
-		case a.Rows == 1 && a.W.Cols <= 12288:
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_1Long(q, a)
-		case a.Rows <= 4 && a.W.Cols <= 4096:
+		case a.Rows <= 4 && a.W.Cols <= 4096 && a.W.Rows > 4224:
 			s.launchLinearBf16_4(q, a)
-		case a.Rows <= 8 && a.W.Cols <= 4096:
-			s.launchLinearBf16_8(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_4Long(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearBf16_8(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_8Long(q, a)
 		default:
@@ -923,7 +977,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearF8Wide_64x128(q, a)
-		case a.Rows == 1 && a.W.Cols <= 12288:
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8_1(q, a)
 		case a.Rows <= 4 && a.W.Cols <= 4096:
 			s.launchLinearF8_4(q, a)
@@ -960,7 +1014,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8blockE4m3_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
 			s.launchLinearF8blockWide(q, a)
-		case a.Rows == 1 && a.W.Cols <= 12288:
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8block_1(q, a)
 		case a.Rows <= 4 && a.W.Cols <= 4096:
 			s.launchLinearF8block_4(q, a)
@@ -995,6 +1049,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearNvfp4Wide_64x128(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 4096 && a.W.Rows > 4224 && a.W.Rows <= 6336:
+			s.launchLinearNvfp4Spread_1Middle(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearNvfp4Spread_1(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4_1(q, a)
 		case a.Rows <= 4 && a.W.Cols <= 4096:
@@ -1022,7 +1080,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/f8/linear_few.toml:73, 85;
 // kernels/h200/base/f8block/linear_few.toml:73, 85;
 // kernels/h200/base/nvfp4/linear_wide.toml:100, 112;
-// kernels/h200/base/nvfp4/linear_few.toml:73, 85.
+// kernels/h200/base/nvfp4/linear_few.toml:97, 109, 121.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1035,7 +1093,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsBf16Split_128(q, a)
 		case a.Rows == 1 && a.W.Cols <= 8192:
 			s.launchLogitsBf16_1(q, a)
-		case a.Rows == 1 && a.W.Cols <= 12288:
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLogitsBf16_1Long(q, a)
 		case a.Rows <= 4 && a.W.Cols <= 4096:
 			s.launchLogitsBf16_4(q, a)
@@ -1083,14 +1141,14 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		}
 	case op.SchemeF8:
 		switch {
-		case a.Rows == 1 && a.W.Cols <= 12288:
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8_1(q, a)
 		default:
 			s.launchLogitsF8(q, a)
 		}
 	case op.SchemeF8Block:
 		switch {
-		case a.Rows == 1 && a.W.Cols <= 12288:
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8block_1(q, a)
 		default:
 			s.launchLogitsF8block(q, a)
@@ -1101,6 +1159,8 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsNvfp4Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
 			s.launchLogitsNvfp4Split_128(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLogitsNvfp4Spread_1(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLogitsNvfp4_1(q, a)
 		default:
@@ -1111,9 +1171,48 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
-// NormLinear: no kernel.
+// NormLinear: kernels/h200/base/bf16/linear_few.toml:168;
+// kernels/h200/base/f8block/linear_few.toml:96, 108, 120, 132;
+// kernels/h200/base/nvfp4/linear_few.toml:132, 144, 156, 168.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
-	return false
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		switch {
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearBf16_1(q, a)
+		default:
+			return false
+		}
+	case op.SchemeF8Block:
+		switch {
+		case a.Rows == 1 && a.W.Rows > 4224 && a.W.Rows <= 6336 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearF8block_1Middle(q, a)
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearF8block_1(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearF8block_4(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearF8block_8(q, a)
+		default:
+			return false
+		}
+	case op.SchemeNVFP4:
+		switch {
+		case !s.has.exact && a.Rows == 1 && a.W.Rows > 4224 && a.W.Rows <= 6336 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearNvfp4_1Middle(q, a)
+		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearNvfp4_1(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearNvfp4_4(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearNvfp4_8(q, a)
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // NormRoute: kernels/h200/base/bf16/experts_few.toml:2.
@@ -2303,6 +2402,62 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
+// launchGatedLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:180, order few.
+func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[150], g)
+	}
+}
+
+// launchGatedLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:144, order few.
+func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[151], g)
+	}
+}
+
+// launchGatedLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:156, order few.
+func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[152], g)
+	}
+}
+
+// launchGatedLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:168, order few.
+func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[153], g)
+	}
+}
+
+// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:180, order spread.
+func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[154], g)
+	}
+}
+
+// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:192, order few.
+func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[155], g)
+	}
+}
+
+// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:204, order few.
+func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[156], g)
+	}
+}
+
 // launchLinearBf16Split_16Large: kernels/h200/base/bf16/linear_wide.toml:2, order split_1.
 func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -2314,7 +2469,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[157], g)
 	}
 }
 
@@ -2329,7 +2484,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[151], g)
+		q.Launch(s.kernels[158], g)
 	}
 }
 
@@ -2344,7 +2499,7 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[159], g)
 	}
 }
 
@@ -2359,7 +2514,7 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[160], g)
 	}
 }
 
@@ -2374,7 +2529,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[161], g)
 	}
 }
 
@@ -2389,7 +2544,7 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[162], g)
 	}
 }
 
@@ -2404,7 +2559,7 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[163], g)
 	}
 }
 
@@ -2419,7 +2574,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[164], g)
 	}
 }
 
@@ -2434,7 +2589,7 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[165], g)
 	}
 }
 
@@ -2449,7 +2604,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[166], g)
 	}
 }
 
@@ -2464,7 +2619,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[167], g)
 	}
 }
 
@@ -2479,7 +2634,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[168], g)
 	}
 }
 
@@ -2494,7 +2649,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -2509,7 +2664,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
@@ -2517,7 +2672,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2525,31 +2680,31 @@ func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
 // launchLinearBf16_4: kernels/h200/base/bf16/linear_few.toml:26, order few.
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
-// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:38, order few.
-func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[167], g)
-	}
-}
-
-// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:50, order few.
+// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:38, order few.
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[174], g)
+	}
+}
+
+// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:50, order few.
+func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -2557,7 +2712,7 @@ func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -2565,7 +2720,7 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -2580,7 +2735,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2595,7 +2750,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
@@ -2610,7 +2765,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
@@ -2625,7 +2780,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
@@ -2640,7 +2795,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
@@ -2655,7 +2810,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
@@ -2670,7 +2825,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -2678,7 +2833,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -2686,7 +2841,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -2694,7 +2849,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
@@ -2702,7 +2857,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[188], g)
 	}
 }
 
@@ -2710,7 +2865,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -2718,7 +2873,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
@@ -2733,7 +2888,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
@@ -2748,7 +2903,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
@@ -2763,7 +2918,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -2778,7 +2933,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -2793,7 +2948,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
@@ -2808,7 +2963,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
@@ -2823,7 +2978,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
@@ -2831,7 +2986,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
@@ -2839,7 +2994,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
@@ -2847,7 +3002,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
@@ -2855,7 +3010,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
@@ -2863,7 +3018,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
@@ -2871,7 +3026,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
@@ -2886,7 +3041,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
@@ -2901,7 +3056,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -2916,7 +3071,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -2931,7 +3086,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -2946,7 +3101,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -2961,7 +3116,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -2976,7 +3131,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -2984,7 +3139,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -2992,7 +3147,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -3000,7 +3155,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -3008,7 +3163,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -3016,7 +3171,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -3024,7 +3179,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -3039,7 +3194,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -3054,7 +3209,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
@@ -3069,7 +3224,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
@@ -3084,7 +3239,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -3099,7 +3254,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -3114,7 +3269,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -3129,7 +3284,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -3144,7 +3299,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -3159,7 +3314,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
@@ -3174,7 +3329,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -3189,15 +3344,15 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
 // launchLinearF8_1: kernels/h200/base/f8/linear_few.toml:2, order few.
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3205,7 +3360,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -3213,7 +3368,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -3221,7 +3376,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -3229,7 +3384,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -3237,7 +3392,7 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -3252,7 +3407,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -3267,7 +3422,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
@@ -3282,7 +3437,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -3297,7 +3452,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -3312,7 +3467,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -3327,7 +3482,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -3336,11 +3491,11 @@ func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+255)/256 + ((int64(a.W.Rows)+15)/16*(int64(a.W.Cols)/128)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[240], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -3349,11 +3504,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[242], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -3362,11 +3517,11 @@ func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[244], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -3375,11 +3530,11 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[246], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3394,15 +3549,15 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
 // launchLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:2, order few.
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -3410,7 +3565,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -3418,7 +3573,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -3426,7 +3581,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -3434,7 +3589,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -3442,7 +3597,7 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -3457,7 +3612,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -3472,7 +3627,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -3487,7 +3642,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -3502,7 +3657,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3517,7 +3672,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -3532,7 +3687,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -3547,7 +3702,7 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -3562,7 +3717,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
@@ -3577,7 +3732,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -3592,55 +3747,71 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
-// launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:2, order few.
+// launchLinearNvfp4Spread_1Middle: kernels/h200/base/nvfp4/linear_few.toml:2, order spread.
+func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[265], g)
+	}
+}
+
+// launchLinearNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:14, order spread.
+func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[266], g)
+	}
+}
+
+// launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:26, order few.
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
-// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:14, order few.
+// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:38, order few.
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
-// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:26, order few.
+// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
-// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:38, order few.
+// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
-// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
+// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:74, order few.
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
-// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
+// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:86, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -3648,7 +3819,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -3656,7 +3827,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -3664,7 +3835,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -3672,7 +3843,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -3680,7 +3851,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -3688,7 +3859,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
@@ -3696,7 +3867,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
@@ -3704,7 +3875,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
@@ -3712,7 +3883,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
@@ -3720,7 +3891,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -3728,7 +3899,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -3736,7 +3907,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -3744,7 +3915,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -3752,7 +3923,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -3760,7 +3931,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -3768,7 +3939,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -3776,7 +3947,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -3784,7 +3955,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -3792,7 +3963,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -3800,7 +3971,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -3808,7 +3979,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -3816,15 +3987,15 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
 // launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml:73, order few.
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -3832,15 +4003,15 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
 // launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml:73, order few.
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -3848,7 +4019,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -3856,7 +4027,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -3864,37 +4035,117 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
-// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:73, order few.
+// launchLogitsNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:97, order spread.
+func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[301], g)
+	}
+}
+
+// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:109, order few.
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:85, order few.
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[303], g)
+	}
+}
+
+// launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:168, order few.
+func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[304], g)
+	}
+}
+
+// launchNormLinearF8block_1Middle: kernels/h200/base/f8block/linear_few.toml:96, order few.
+func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[305], g)
+	}
+}
+
+// launchNormLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:108, order few.
+func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[306], g)
+	}
+}
+
+// launchNormLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:120, order few.
+func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[307], g)
+	}
+}
+
+// launchNormLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:132, order few.
+func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[308], g)
+	}
+}
+
+// launchNormLinearNvfp4_1Middle: kernels/h200/base/nvfp4/linear_few.toml:132, order spread.
+func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[309], g)
+	}
+}
+
+// launchNormLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:144, order spread.
+func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[310], g)
+	}
+}
+
+// launchNormLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:156, order few.
+func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[311], g)
+	}
+}
+
+// launchNormLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:168, order few.
+func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[312], g)
 	}
 }
 
 // launchNormRoute: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRoute(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[294], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[313], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -3902,7 +4153,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -3910,7 +4161,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -3918,7 +4169,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -3926,7 +4177,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -3934,7 +4185,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -3942,7 +4193,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -3950,7 +4201,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -3958,7 +4209,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -3966,7 +4217,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -3974,7 +4225,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -3983,13 +4234,13 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[325], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[307], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[326], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
@@ -3997,7 +4248,7 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -4006,13 +4257,13 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[329], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[311], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[330], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -4020,7 +4271,7 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
@@ -4029,13 +4280,13 @@ func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[333], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[315], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[334], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -4044,17 +4295,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[336], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[318], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[337], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -4063,13 +4314,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[339], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[321], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[340], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -4077,7 +4328,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -4085,7 +4336,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -4094,17 +4345,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[344], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[326], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[345], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -4113,13 +4364,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[347], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[329], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[348], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -4127,7 +4378,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -4135,7 +4386,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -4144,10 +4395,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[352], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[334], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[353], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
@@ -4155,17 +4406,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[354], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[336], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[355], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[356], g)
 	}
 }
 
@@ -4174,13 +4425,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[357], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[339], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[358], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -4188,7 +4439,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -4196,7 +4447,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -4205,10 +4456,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[362], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[344], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[363], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
@@ -4216,17 +4467,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[364], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[346], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[365], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -4235,13 +4486,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[367], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[349], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[368], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -4249,7 +4500,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -4257,7 +4508,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -4265,7 +4516,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -4273,7 +4524,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -4281,7 +4532,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -4289,7 +4540,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -4297,7 +4548,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -4305,7 +4556,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
@@ -4313,7 +4564,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -4321,7 +4572,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[379], g)
 	}
 }
 
@@ -4329,7 +4580,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -4337,7 +4588,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -4345,26 +4596,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:465.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[364], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[383], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[365], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[384], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:483.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[366], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[385], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:492.
@@ -4372,11 +4623,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[386], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[387], g)
 	}
 }
 
@@ -4385,18 +4636,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[388], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[371], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[390], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:531.
@@ -4404,11 +4655,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[391], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[392], g)
 	}
 }
 
@@ -4416,7 +4667,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[393], g)
 	}
 }
 
@@ -4425,7 +4676,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[394], g)
 	}
 }
 
@@ -4433,7 +4684,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[395], g)
 	}
 }
 
@@ -4441,7 +4692,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[396], g)
 	}
 }
 
@@ -4449,7 +4700,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[397], g)
 	}
 }
 
@@ -4457,7 +4708,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[398], g)
 	}
 }
 
@@ -4465,7 +4716,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[399], g)
 	}
 }
 
@@ -4473,7 +4724,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
@@ -4481,7 +4732,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -4489,7 +4740,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_linear_bf16_4(const __grid_constant__ arguments a) {
-    linear_eight<ATLAS_SCHEME_BF16, 4, 1, 1, 1, 4, true>(a.op);
+extern "C" __global__ void __launch_bounds__(576) atlas_linear_bf16_4(const __grid_constant__ arguments a) {
+    linear_eight<ATLAS_SCHEME_BF16, 4, 2, 1, 1, 5, true>(a.op);
 }

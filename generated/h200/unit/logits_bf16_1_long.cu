@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_logits_bf16_1_long(const __grid_constant__ arguments a) {
-    logits_eight<ATLAS_SCHEME_BF16, 1, 1, 1, 1, 4, true>(a.op);
+    logits_eight<ATLAS_SCHEME_BF16, 1, 1, 1, 1, 5, false>(a.op);
 }

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Logits op;
 };
 
-extern "C" __global__ void __launch_bounds__(576) atlas_logits_f8_1(const __grid_constant__ arguments a) {
-    logits_eight<ATLAS_SCHEME_F8, 1, 2, 1, 2, 3, true>(a.op);
+extern "C" __global__ void __launch_bounds__(288) atlas_logits_f8_1(const __grid_constant__ arguments a) {
+    logits_eight<ATLAS_SCHEME_F8, 1, 1, 1, 2, 3, false>(a.op);
 }

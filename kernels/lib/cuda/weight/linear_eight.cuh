@@ -23,7 +23,6 @@ extern __shared__ __align__(1024) uint8_t eight_shared[];
 template <atlas_Scheme kScheme, int kRows, int kStrips, bool kSpreads>
 struct eight_product : unit_product<kScheme, 1, kStrips> {
     using base = unit_product<kScheme, 1, kStrips>;
-    static constexpr int kSums = 1;
     static constexpr float kFactor = unit<kScheme>::kFactor;
     struct lines {
         uint32_t from, lanes[1];
@@ -53,13 +52,12 @@ struct eight {
     using unit_t = unit<kScheme>;
     static constexpr bool kSpreads = kExtra & kSpread, kNorms = kExtra & kNorm, kGates = kExtra & kGate;
     using product_t = eight_product<kScheme, kRows, kStrips, kSpreads>;
-    static constexpr int kSums = product_t::kSums;  // of a strip, four in a lane
     static constexpr int kRings = kResident ? kTeams : 1, kWarps = 8 * kTeams, kThreads = (kWarps + kRings) * 32;
     static constexpr int kSharers = kTeams / kRings, kGroup = kSharers * kStrips;                    // teams of a ring; strips
     static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
     static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;                // pieces of a stage's strip
     static constexpr int kRowsAt = kGroup * kStrip;
-    static constexpr int kBarriersAt = kTeams * 8192 * kSums;  // after two sides of eight sums of 16·8
+    static constexpr int kBarriersAt = kTeams * 8192;  // after two sides of eight sums of 16·8
     static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
     static constexpr int kZeros = kSpreads ? kUnits * 1024 : 0, kStagesAt = kZerosAt + kZeros;  // what spread_product reads as zeros
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
@@ -178,28 +176,25 @@ struct eight {
         }
     };
 
+    __device__ static float4 *parts_of(int team, int side) { return reinterpret_cast<float4 *>(eight_shared) + (team * 2 + side) * 256 + lane(); }
     // The sums of a strip that all warps of the team have put.
-    __device__ void add_parts(int team, int side, float (&sum)[kSums][4]) const {
+    __device__ static void add_parts(int team, int side, float (&sum)[4]) {
+        const float4 *parts = parts_of(team, side);
 #pragma unroll
-        for (int j = 0; j < kSums; j++) {
-            const float4 *parts = parts_of(team, side) + j * 32;
-#pragma unroll
-            for (int p = 0; p < 8; p++) {
-                const float4 v = parts[p * kSums * 32];
-                sum[j][0] += v.x, sum[j][1] += v.y, sum[j][2] += v.z, sum[j][3] += v.w;
-            }
-            if constexpr (kSpreads)
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    sum[j][i] += __shfl_xor_sync(kAllLanes, sum[j][i], 1);
-                    sum[j][i] += __shfl_xor_sync(kAllLanes, sum[j][i], 2);
-                }
+        for (int p = 0; p < 8; p++) {
+            const float4 v = parts[p * 32];
+            sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
         }
+        if constexpr (kSpreads)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                sum[i] += __shfl_xor_sync(kAllLanes, sum[i], 1);
+                sum[i] += __shfl_xor_sync(kAllLanes, sum[i], 2);
+            }
     }
-    __device__ static float4 *parts_of(int team, int side) { return reinterpret_cast<float4 *>(eight_shared) + (team * 2 + side) * 256 * kSums + lane(); }
-    // The row of a lane's sum i of set j, or one past the last where another lane has it.
-    __device__ int row_of(int j, int i) const {
-        if (kSpreads) return lane() % 4 == j ? 2 * j + i % 2 : rows;
+    // The row of a lane's sum i, or one past the last where another lane has the same sum.
+    __device__ int row_of(int i) const {
+        if (kSpreads) return lane() % 4 ? rows : i % 2;
         return lane() % 4 * 2 + i % 2;
     }
 
@@ -234,7 +229,7 @@ struct eight {
         const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch, memory + kZerosAt);
         int slot = 0, phase = 0;
         for (int group = first; group < groups; group += step) {
-            float c[kStrips][kSums][4] = {};
+            float c[kStrips][1][4] = {};
 #pragma unroll
             for (int s = 0; s < kStrips; s++) scales[s] = next_scales[s];
             load_scales(group + step);
@@ -270,40 +265,34 @@ struct eight {
 #pragma unroll
             for (int s = 0; s < kStrips; s++, count++) {
                 const int side = count % 2;
-                float4 *parts = parts_of(team, side) + part * kSums * 32;
                 wait_barrier(taken(team, side), count / 2 % 2 ^ 1);
-#pragma unroll
-                for (int j = 0; j < kSums; j++) parts[j * 32] = {c[s][j][0], c[s][j][1], c[s][j][2], c[s][j][3]};
+                parts_of(team, side)[part * 32] = {c[s][0][0], c[s][0][1], c[s][0][2], c[s][0][3]};
                 __syncwarp();
                 if (lane() == 0) arrive(put(team, side));
                 if (kGates ? s == 0 || count / 2 % 8 != part : count % 8 != part) continue;
-                float sum[kGates ? 2 : 1][kSums][4] = {};
+                float sum[kGates ? 2 : 1][4] = {};
 #pragma unroll
                 for (int f = 0; f < (kGates ? 2 : 1); f++) {
                     const int from = kGates ? f : side;
                     wait_barrier(put(team, from), count / 2 % 2);
                     add_parts(team, from, sum[f]);
 #pragma unroll
-                    for (int j = 0; j < kSums; j++)
-#pragma unroll
-                        for (int i = 0; i < 4; i++) {
-                            sum[f][j][i] = __fmul_rn(sum[f][j][i], end[f].scale[i / 2] * product_t::kFactor);
-                            if (bias) sum[f][j][i] = __fadd_rn(sum[f][j][i], end[f].moved[i / 2]);
-                        }
+                    for (int i = 0; i < 4; i++) {
+                        sum[f][i] = __fmul_rn(sum[f][i], end[f].scale[i / 2] * product_t::kFactor);
+                        if (bias) sum[f][i] = __fadd_rn(sum[f][i], end[f].moved[i / 2]);
+                    }
                 }
 #pragma unroll
-                for (int j = 0; j < kSums; j++)
-#pragma unroll
-                    for (int i = 0; i < 4; i++) {
-                        const int out = strip_at(group, kGates ? 0 : s) * 16 + lane() / 4 + i / 2 * 8, r = row_of(j, i);
-                        if (r >= rows || out >= w.Rows) continue;
-                        if constexpr (kGates) {
-                            const float gate = __bfloat162float(__float2bfloat16_rn(sum[0][j][i])), up = __bfloat162float(__float2bfloat16_rn(sum[1][j][i]));
-                            store(out, r, silu(gate) * up);
-                        } else {
-                            store(out, r, kResident || line(r) ? sum[0][j][i] : bias ? end[0].moved[i / 2] : 0.0f);
-                        }
+                for (int i = 0; i < 4; i++) {
+                    const int out = strip_at(group, kGates ? 0 : s) * 16 + lane() / 4 + i / 2 * 8, r = row_of(i);
+                    if (r >= rows || out >= w.Rows) continue;
+                    if constexpr (kGates) {
+                        const float gate = __bfloat162float(__float2bfloat16_rn(sum[0][i])), up = __bfloat162float(__float2bfloat16_rn(sum[1][i]));
+                        store(out, r, silu(gate) * up);
+                    } else {
+                        store(out, r, kResident || line(r) ? sum[0][i] : bias ? end[0].moved[i / 2] : 0.0f);
                     }
+                }
                 __syncwarp();
                 if (lane() == 0) {
                     if (kGates) arrive(taken(team, 0));

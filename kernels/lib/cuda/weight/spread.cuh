@@ -12,7 +12,6 @@ constexpr uint32_t kTwo64 = 0x5f805f80;  // a pair of bf16
 template <int kRows, int kStrips>
 struct spread_product {
     static_assert(kRows <= 2, "two columns for a step");
-    static constexpr int kSums = 1;
     static constexpr float kFactor = 0x1p62f;
     uint4 codes[kStrips];
     uint32_t scales[kStrips], x[2][4];
@@ -42,7 +41,7 @@ struct spread_product {
 #pragma unroll
         for (int s = 0; s < kStrips; s++) codes[s] = load_shared(codes_at + s * strip_bytes), scales[s] = load_shared_half(scale_at + s * strip_bytes);
     }
-    __device__ void multiply(const lines &, int, int, const float (&)[kStrips], float (&c)[kStrips][kSums][4]) const {
+    __device__ void multiply(const lines &, int, int, const float (&)[kStrips], float (&c)[kStrips][1][4]) const {
         float p[kStrips][4] = {};
 #pragma unroll
         for (int step = 0; step < 4; step++)
