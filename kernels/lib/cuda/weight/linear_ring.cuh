@@ -41,7 +41,7 @@ struct few {
         const few f = {rows, w.Cols, units, strips, (strips + kGroup - 1) / kGroup, (units + 8 * kUnits - 1) / (8 * kUnits), w.Cols % 8 == 0};
         if (warp() == kWarps) {
             if (lane() == 0) {
-                for (int s = 0; s < kStages; s++) init_barrier(full(s), f.whole ? 2 : 1 + 32), init_barrier(empty(s), kWarps);
+                for (int s = 0; s < kStages; s++) init_barrier(full(s), f.whole ? 2 : 1 + 32), init_barrier(empty(s), kWarps * 32);
                 for (int t = 0; t < kTeams; t++)
                     for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8 * 32), init_barrier(taken(t, s), 32);
                 fence_barriers();
@@ -165,8 +165,7 @@ struct few {
                         times(p[0], i);
                     }
                 }
-                __syncwarp();
-                if (lane() == 0) arrive(empty(slot));
+                arrive(empty(slot));
                 if (++slot == kStages) slot = 0, phase ^= 1;
             }
             if (group + int(gridDim.x) < groups) load_scales(group + gridDim.x);
