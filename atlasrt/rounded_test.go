@@ -108,6 +108,13 @@ func (r rounder) Linear(q op.Stream, x op.Linear)         { r.set(linear(x)).Lin
 func (r rounder) ExpertUp(q op.Stream, x op.ExpertUp)     { r.set(up(x)).ExpertUp(q, x) }
 func (r rounder) ExpertDown(q op.Stream, x op.ExpertDown) { r.set(down(x)).ExpertDown(q, x) }
 
+// Fused operations are not served: their parts are what may be rounded.
+
+func (r rounder) NormLinear(op.Stream, op.NormLinear) bool           { return false }
+func (r rounder) GatedLinear(op.Stream, op.GatedLinear) bool         { return false }
+func (r rounder) NormRoute(op.Stream, op.NormRoute) bool             { return false }
+func (r rounder) RotaryAttention(op.Stream, op.RotaryAttention) bool { return false }
+
 // onRoundingOracle is onOracle where the activations of some calls are rounded.
 func onRoundingOracle(t *testing.T, act op.DType, rules map[product]string) *instance.Target {
 	t.Helper()
