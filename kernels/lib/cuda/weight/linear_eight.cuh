@@ -26,7 +26,7 @@ struct eight_product : unit_product<kScheme, 1, kStrips> {
     static constexpr float kFactor = unit<kScheme>::kFactor;
     struct lines {
         uint32_t from, lanes[1];
-        __device__ lines(uint32_t from, int rows, int pitch, uint32_t) : from(from), lanes{uint32_t(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
+        __device__ lines(uint32_t from, int rows, int pitch, uint32_t) : from(held(from)), lanes{held(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
         __device__ lines moved(int bytes) const {
             lines m = *this;
             m.from += bytes;
@@ -222,10 +222,10 @@ struct eight {
         };
         load_scales(first), load_finish(first);
         make_rows(line, norm);
-        // From a lane, because the compiler would work addresses out again for every use.
-        const uint32_t memory = __shfl_sync(kAllLanes, shared_address(eight_shared), 0);
+        const uint32_t memory = shared_address(eight_shared);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
-        const uint32_t codes_at = ring_at + own + lane() * 16, scales_at = ring_at + own + product_t::scales_at(), full_at = memory + kBarriersAt + ring * kStages * 8;
+        const uint32_t codes_at = held(ring_at + own + lane() * 16), scales_at = held(ring_at + own + product_t::scales_at());
+        const uint32_t full_at = held(memory + kBarriersAt + ring * kStages * 8);
         const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch, memory + kZerosAt);
         int slot = 0, phase = 0;
         for (int group = first; group < groups; group += step) {

@@ -24,8 +24,8 @@ struct spread_product {
             const int column = lane() % 8, matrix = lane() / 8;
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                own[h] = column / 2 == 2 * h + matrix / 2 ? ~0u : 0;
-                at[h] = own[h] ? from + min(column % 2, rows - 1) * pitch + h * 64 + matrix * 16 : zeros + (1 - h) * 64 + matrix * 16;  // other banks
+                own[h] = held(column / 2 == 2 * h + matrix / 2 ? ~0u : 0);
+                at[h] = held(own[h] ? from + min(column % 2, rows - 1) * pitch + h * 64 + matrix * 16 : zeros + (1 - h) * 64 + matrix * 16);  // other banks
             }
         }
         __device__ lines moved(uint32_t bytes) const {

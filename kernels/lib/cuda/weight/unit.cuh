@@ -10,6 +10,12 @@ namespace atlas {
 
 __device__ inline uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
+// x, which the compiler would otherwise work out again for every use.
+__device__ __forceinline__ uint32_t held(uint32_t x) {
+    asm volatile("shfl.sync.idx.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(x) : "r"(lane()));
+    return x;
+}
+
 template <atlas_Scheme kScheme>
 struct unit {
     using layout = frag<kScheme>;
