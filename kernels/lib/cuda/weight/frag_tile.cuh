@@ -3,7 +3,7 @@
 //
 // Columns are multiplied part by part, as the kernels for few rows share them out among warps, and the parts' sums are added in
 // order: so that a row has the same bits, however many there are. kTurns: units take turns among the parts, as in linear_eight.cuh;
-// otherwise a part is a run of units, as in expert_few.cuh.
+// otherwise a part is a run of units, as in expert_tiles.cuh.
 //
 // 32·kStrips threads, kStrips 4 or 8. Dynamic shared memory: kShared. Any shape and alignment; fast where Cols%8 == 0.
 #pragma once
