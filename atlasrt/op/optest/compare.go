@@ -10,14 +10,19 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// peak is how many times the tolerance, of the root mean square of its row, a single element may be off.
-const peak = 8
+// A single element may be off by peak times the tolerance, of the root mean square of its row, or by own times, of itself: a
+// number that is rounded twice on its way can end one step of its type, two halves of the relative error of each, from
+// where the oracle rounds once, and in rows of hundreds some elements are five times the mean.
+const (
+	peak = 8
+	own  = 2
+)
 
 // few is how many results are too few for a mean to say much.
 const few = 16
 
 // compare judges one result by the oracle's. The error of a row is its distance from the oracle's row, relative to that
-// row's length; where one element stands out, that element's share (see peak). Elements that the oracle left alone must
+// row's length; where one element stands out, that element's share (see peak and own). Elements that the oracle left alone must
 // hold what they held before.
 func compare(f field, before, want, got []byte, exact bool) (worst float64, message string) {
 	if exact {
@@ -30,10 +35,17 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 	least := least(f, w)
 	for i := range f.count {
 		for from := i * f.pitch; from < i*f.pitch+f.inner; from += f.cols {
-			row := difference{at: from}
+			left := func(at int) bool { return f.role == out && alone(before, want, at, size) }
+			sum := 0.0
+			for at := from; at < from+f.cols; at++ {
+				if !left(at) {
+					sum += w[at] * w[at]
+				}
+			}
+			row := difference{at: from, size: max(math.Sqrt(sum/float64(f.cols)), least)}
 			for at := from; at < from+f.cols; at++ {
 				switch {
-				case f.role == out && alone(before, want, at, size):
+				case left(at):
 					if !alone(before, got, at, size) {
 						return math.Inf(1), fmt.Sprintf("%s was written, which must be left alone", f.at(at))
 					}
@@ -43,7 +55,7 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 					row.add(at, w[at], g[at])
 				}
 			}
-			if e := row.error(f.cols, least); e > worst {
+			if e := row.error(f.cols); e > worst {
 				worst, message = e, fmt.Sprintf("%s is %.7g, want %.7g", f.at(row.at), g[row.at], w[row.at])
 			}
 		}
@@ -53,27 +65,29 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 
 // difference is that of two rows.
 type difference struct {
-	want, distance float64 // sums of squares
-	highest        float64 // of one element
-	at             int     // which that is
+	size     float64 // root mean square of what is wanted
+	distance float64 // sum of squares
+	highest  float64 // of one element, as a share of what it may be off at a tolerance of one
+	at       int     // which that is
 }
 
 func (d *difference) add(at int, want, got float64) {
 	distance := math.Abs(got - want)
-	d.want += want * want
 	d.distance += distance * distance
-	if distance > d.highest {
-		d.highest, d.at = distance, at
+	if distance == 0 {
+		return
+	}
+	if share := distance / max(peak*d.size, own*math.Abs(want)); share > d.highest {
+		d.highest, d.at = share, at
 	}
 }
 
-// error is relative to the root mean square of the row, or to least if that is more.
-func (d *difference) error(cols int, least float64) float64 {
+// error is relative to the size of the row.
+func (d *difference) error(cols int) float64 {
 	if d.highest == 0 {
 		return 0
 	}
-	distance := max(math.Sqrt(d.distance/float64(max(cols, few))), d.highest/peak)
-	return distance / max(math.Sqrt(d.want/float64(cols)), least)
+	return max(math.Sqrt(d.distance/float64(max(cols, few)))/d.size, d.highest)
 }
 
 // least is what the root mean square of a row counts as at least: a row of few results that happen to be small says
