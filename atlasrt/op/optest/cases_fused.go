@@ -25,7 +25,7 @@ func fusedShapes(scheme op.Scheme, o Options) []shape {
 		list = append(list, shape{34, 100})
 	}
 	if !o.Short {
-		list = append(list, shape{2592, 160}, shape{32, 2048}, shape{448, 1024})
+		list = append(list, shape{2592, 160}, shape{512, 256}, shape{32, 2048}, shape{448, 1024})
 	}
 	for i := range list {
 		list[i].cols = whole(scheme, list[i].cols)

@@ -41,32 +41,41 @@ struct e4m3_list {
 __device__ inline int scale_place(int row) { return row / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2; }
 __device__ inline float *e4m3_tiles::scale_at(int row, int block) const { return scale(block, scale_place(row)); }
 
-// Eight threads for each 128 columns of a row, 16 columns for each; in is [rows, cols], a multiple of 128 columns and
+// Eight threads for each 128 columns of a row, 16 columns for each, kEach times; in is [rows, cols], a multiple of 128 columns and
 // aligned to 16 bytes.
-template <int kThreads, typename To>
+template <int kThreads, int kEach = 1, typename To>
 __device__ void quantise_rows(const To &to, const atlas_act *in, int rows, int cols) {
-    const int blocks = cols / 128, unit = (blockIdx.x * kThreads + threadIdx.x) / 8, chunk = threadIdx.x % 8;
-    const int row = min(unit / blocks, rows - 1), block = unit % blocks;
+    const int blocks = cols / 128, first = blockIdx.x * (kThreads / 8 * kEach) + threadIdx.x / 8, chunk = threadIdx.x % 8;
+    uint4 x[kEach][2];
     release_next();
     wait_for_previous();
-    const uint4 *from = reinterpret_cast<const uint4 *>(in + size_t(row) * cols + block * 128 + chunk * 16);
-    const f32x8 low = widen(from[0]), high = widen(from[1]);
-    float most = 0;
 #pragma unroll
-    for (int i = 0; i < 8; i++) most = fmaxf(most, fmaxf(fabsf(low.v[i]), fabsf(high.v[i])));
+    for (int e = 0; e < kEach; e++) {
+        const int unit = min(first + e * (kThreads / 8), rows * blocks - 1);
+        const uint4 *from = reinterpret_cast<const uint4 *>(in + size_t(unit) * 128 + chunk * 16);
+        x[e][0] = from[0], x[e][1] = from[1];
+    }
 #pragma unroll
-    for (int d = 1; d < 8; d *= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, d));
-    const float scale = most / 448, inverse = scale < 0x1p-100f ? 0 : 1 / scale;
-    const auto over = [&](float x) {  // the correctly rounded quotient
-        const float q = x * inverse;
-        return fmaf(fmaf(-q, scale, x), inverse, q);
-    };
-    uint32_t word[4];
+    for (int e = 0; e < kEach; e++) {
+        const int unit = first + e * (kThreads / 8), row = unit / blocks, block = unit % blocks;
+        const f32x8 low = widen(x[e][0]), high = widen(x[e][1]);
+        float most = 0;
 #pragma unroll
-    for (int t = 0; t < 4; t++) word[t] = narrow_e4m3(over(low.v[2 * t]), over(low.v[2 * t + 1]), over(high.v[2 * t]), over(high.v[2 * t + 1]));
-    if (unit >= rows * blocks) return;
-    *reinterpret_cast<uint4 *>(to.chunk_at(row, block, chunk)) = {word[0], word[1], word[2], word[3]};
-    if (chunk == 0) *to.scale_at(row, block) = scale;
+        for (int i = 0; i < 8; i++) most = fmaxf(most, fmaxf(fabsf(low.v[i]), fabsf(high.v[i])));
+#pragma unroll
+        for (int d = 1; d < 8; d *= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, d));
+        const float scale = most / 448, inverse = scale < 0x1p-100f ? 0 : 1 / scale;
+        const auto over = [&](float x) {  // the correctly rounded quotient
+            const float q = x * inverse;
+            return fmaf(fmaf(-q, scale, x), inverse, q);
+        };
+        uint32_t word[4];
+#pragma unroll
+        for (int t = 0; t < 4; t++) word[t] = narrow_e4m3(over(low.v[2 * t]), over(low.v[2 * t + 1]), over(high.v[2 * t]), over(high.v[2 * t + 1]));
+        if (unit >= rows * blocks) return;
+        *reinterpret_cast<uint4 *>(to.chunk_at(row, block, chunk)) = {word[0], word[1], word[2], word[3]};
+        if (chunk == 0) *to.scale_at(row, block) = scale;
+    }
 }
 
 }  // namespace atlas

@@ -1,12 +1,13 @@
-// Linear for prompts and f8block weights, activations in e4m3. Weights are unpacked into scratch memory first, as wgmma reads them:
-// so many rows take them that this costs little, and tensor cores wait for no one's decoding. A tile is 128 rows by 256 outputs,
-// two times 128: at 128 by 128, blocks would ask the L2 cache for more than it gives.
+// Linear and GatedLinear for prompts and f8block weights, activations in e4m3. Weights are unpacked into scratch memory first, as
+// wgmma reads them: so many rows take them that this costs little, and tensor cores wait for no one's decoding. A tile is 128 rows by
+// two times 128 outputs; at 128 by 128, blocks would ask the L2 cache for more than it gives. Gated, the second 128 are what the first gate.
 //
-// First prepare_linear: block kThreads threads; ceil(Rows*W.Cols/(16*kThreads)) blocks quantise activations, then blocks of a warp for
-// every 128 columns of a strip unpack weights. Then linear_e4m3_tall: block 384 threads, min_blocks 1; cluster kCluster, 1 or 2, blocks
-// next to one another along rows, which share weights; dynamic shared memory atlas::e4m3_tall<…>::kShared; grid any multiple of the
-// cluster, at most a block per tile, of which there are kCluster*ceil(Rows/(128*kCluster))*ceil(W.Rows/256). W.Cols%128 == 0, In aligned to
-// 16 bytes. Scratch memory: that of linear_e4m3.cuh, then W.Rows rounded up to 256, times W.Cols/32*33. Bits are those of kParts 1 there.
+// First prepare_linear: block kThreads threads; ceil(Rows*W.Cols/(16*kThreads*kEach)) blocks quantise activations, then blocks of a warp
+// for every kEach times 128 columns of a strip unpack weights. Then linear_e4m3_tall: block 384 threads, min_blocks 1; cluster kCluster,
+// 1 or 2, blocks next to one another along rows, which share weights; dynamic shared memory atlas::e4m3_tall<…>::kShared; grid any
+// multiple of the cluster, at most a block per tile, of which there are kCluster*ceil(Rows/(128*kCluster))*ceil(W.Rows/256).
+// W.Cols%128 == 0, In aligned to 16 bytes; gated, W.Rows%256 == 0. Scratch memory: that of linear_e4m3.cuh, then W.Rows rounded up to
+// 256, times W.Cols/128*128.25. Bits are those of kParts 1 there.
 #pragma once
 #include "lib/cuda/weight/e4m3_wide.cuh"
 #include "lib/cuda/weight/linear_wide.cuh"
@@ -28,29 +29,34 @@ struct e4m3_weights {
     __device__ float *scale(int block, int row) const { return scales + size_t(block) * (rows / 16) + row / 16; }
 };
 
-// Unpacks 128 columns of a strip, by one warp.
-__device__ inline void unpack_strip(const e4m3_weights &to, const atlas_Weight &w, int strip, int block) {
-    const uint4 *from = reinterpret_cast<const uint4 *>(frag<ATLAS_SCHEME_F8BLOCK>::strip(w, 0, strip) + size_t(block) * 2048) + lane();
-    uint4 codes[4];
+// Unpacks kEach times 128 columns of a strip, by one warp.
+template <int kEach>
+__device__ void unpack_strip(const e4m3_weights &to, const atlas_Weight &w, int strip, int block) {
+    const int blocks = w.Cols / 128, g = lane() / 4, t = lane() % 4;
+    const uint4 *from = reinterpret_cast<const uint4 *>(frag<ATLAS_SCHEME_F8BLOCK>::strip(w, 0, strip)) + lane();
+    const float scale = lane() < kEach && block + lane() < blocks ? strip_scales<ATLAS_SCHEME_F8BLOCK>(w, 0, strip)[block + lane()] : 0.0f;
+    uint4 codes[kEach][4];
 #pragma unroll
-    for (int k = 0; k < 4; k++) codes[k] = from[k * 32];
-    uint32_t a[4][4];
+    for (int e = 0; e < kEach; e++)
 #pragma unroll
-    for (int k = 0; k < 4; k++) fragments_e4m3(codes[k], a[k]);
-    const int g = lane() / 4, t = lane() % 4;
+        for (int k = 0; k < 4; k++) codes[e][k] = from[min(block + e, blocks - 1) * 128 + k * 32];
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        uint8_t *row = to.tile(block, strip * 16 + h * 8 + g);
+    for (int e = 0; e < kEach; e++) {
+        if (block + e >= blocks) return;
+        uint32_t a[4][4];
 #pragma unroll
-        for (int q = 0; q < 2; q++) {  // chunks 4q … 4q+3 of 16 columns, of which each lane has a word
-            uint32_t u[4] = {a[2 * q][h], a[2 * q][2 + h], a[2 * q + 1][h], a[2 * q + 1][2 + h]};
-            transpose_quad(u);
-            *reinterpret_cast<uint4 *>(row + ((4 * q + t) ^ g) * 16) = {u[0], u[1], u[2], u[3]};
+        for (int k = 0; k < 4; k++) fragments_e4m3(codes[e][k], a[k]);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            uint8_t *row = to.tile(block + e, strip * 16 + h * 8 + g);
+#pragma unroll
+            for (int q = 0; q < 2; q++) {  // chunks 4q … 4q+3 of 16 columns, of which each lane has a word
+                uint32_t u[4] = {a[2 * q][h], a[2 * q][2 + h], a[2 * q + 1][h], a[2 * q + 1][2 + h]};
+                transpose_quad(u);
+                *reinterpret_cast<uint4 *>(row + ((4 * q + t) ^ g) * 16) = {u[0], u[1], u[2], u[3]};
+            }
         }
-    }
-    if (lane() == 0) {
-        const float *scales = strip_scales<ATLAS_SCHEME_F8BLOCK>(w, 0, strip);
-        *to.scale(block, strip * 16) = scales[block];
+        if (lane() == e) *to.scale(block + e, strip * 16) = scale;
     }
 }
 
@@ -100,26 +106,6 @@ struct tall_sums {
         }
     }
 };
-
-// Stores 128 outputs of a warp's 16 rows.
-__device__ inline void store_part(atlas_act *out, int pitch, int outs, int rows, int row, int n, bool whole, const float (&c)[64]) {
-    const int g = lane() / 4, t = lane() % 4;
-#pragma unroll
-    for (int j = 0; j < 16; j += 4) {
-        uint32_t low[4], high[4];
-#pragma unroll
-        for (int l = 0; l < 4; l++) {
-            const float *x = c + (j + l) * 4;
-            low[l] = narrow(x[0], x[1]), high[l] = narrow(x[2], x[3]);
-        }
-        transpose_quad(low);
-        transpose_quad(high);
-        const int at = n + j * 8 + t * 8;
-        atlas_act *to = out + size_t(row + g) * pitch + at;
-        if (row + g < rows) store_outputs(to, low, outs - at, whole);
-        if (row + g + 8 < rows) store_outputs(to + size_t(8) * pitch, high, outs - at, whole);
-    }
-}
 
 // Copies, multiplies, and gives the sums of each tile to done(row, tile, sums): of the warp's first row and the tile of outputs. Weights
 // of a tile are 128 from tile*kStep on and 128 from there plus second on.
@@ -177,18 +163,18 @@ __device__ void multiply_tall(const e4m3_tiles &in, const e4m3_weights &w, int b
 
 }  // namespace atlas
 
-template <int kThreads>
-__device__ void prepare_linear(const atlas_Linear &a, void *scratch) {
+template <int kThreads, int kEach, typename Op>
+__device__ void prepare_linear(const Op &a, void *scratch) {
     const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
     const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
-    const int quantising = (a.Rows * (a.W.Cols / 16) + kThreads - 1) / kThreads;
+    const int quantising = (a.Rows * (a.W.Cols / 16) + kThreads * kEach - 1) / (kThreads * kEach);
     if (int(blockIdx.x) < quantising) {
-        atlas::quantise_rows<kThreads>(in, a.In, a.Rows, a.W.Cols);
+        atlas::quantise_rows<kThreads, kEach>(in, a.In, a.Rows, a.W.Cols);
     } else {
         atlas::release_next();
         atlas::wait_for_previous();
-        const int unit = (blockIdx.x - quantising) * (kThreads / 32) + atlas::warp(), blocks = a.W.Cols / 128;
-        if (unit / blocks < (a.W.Rows + 15) / 16) atlas::unpack_strip(w, a.W, unit / blocks, unit % blocks);
+        const int unit = (blockIdx.x - quantising) * (kThreads / 32) + atlas::warp(), units = (a.W.Cols / 128 + kEach - 1) / kEach;
+        if (unit / units < (a.W.Rows + 15) / 16) atlas::unpack_strip<kEach>(w, a.W, unit / units, unit % units * kEach);
     }
 }
 
@@ -196,13 +182,26 @@ template <int kStages, int kCluster>
 __device__ void linear_e4m3_tall(const atlas_Linear &a, void *scratch) {
     const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
     const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
-    const bool whole = a.OutPitch % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
+    const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, a.W.Rows, true);
     atlas::multiply_tall<kStages, kCluster, 256>(in, w, a.W.Cols / 128, w.rows / 256, 128, [&](int row, int tile, atlas::tall_sums &sums) {
 #pragma unroll
         for (int p = 0; p < 2; p++) {
             const int n = tile * 256 + p * 128;
             if (a.W.Scale || a.Bias) atlas::scale_outputs<128>(a, n + atlas::lane() % 4 * 2, sums.part[p]);
-            atlas::store_part(a.Out, a.OutPitch, a.W.Rows, a.Rows, row, n, whole, sums.part[p]);
+            to.store<128>(row, n, sums.part[p]);
         }
+    });
+}
+
+template <int kStages, int kCluster>
+__device__ void gated_linear_e4m3_tall(const atlas_GatedLinear &a, void *scratch) {
+    const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
+    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
+    const int outs = a.W.Rows / 2;
+    const atlas::wide_outputs to(a.Out, a.Rows, outs, outs, true);
+    atlas::multiply_tall<kStages, kCluster, 128>(in, w, a.W.Cols / 128, (outs + 127) / 128, outs, [&](int row, int tile, atlas::tall_sums &sums) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) sums.part[0][i] = atlas::pass_gate(sums.part[0][i], sums.part[1][i]);
+        to.store<128>(row, tile * 128, sums.part[0]);
     });
 }

@@ -1,10 +1,13 @@
-// Linear for many rows and bf16 weights (layout tile64) with wgmma: tiles of kRows rows by kOut outputs.
+// Linear and GatedLinear for many rows and bf16 weights (layout tile64) with wgmma: tiles of kRows rows by kOut outputs.
 //
 // A cluster is kAcross blocks next to one another along rows, which share weights, times kAlong along outputs, which share rows.
-// Block: kRows*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024,
-// with kOut 256 the block's most. min_blocks 1. Grid: any multiple of the cluster, at most a block per tile, that is kAcross*kAlong*ceil(Rows/(kRows*kAcross))*ceil(W.Rows/(kOut*kAlong)); blocks
-// go on to further tiles. Tile of the copy engine: In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0.
-// kRows 64 or 128; kOut 32, 64, 128, 192 or 256. Any Rows, OutPitch and alignment of Out. All instances give the same bits.
+// Block: kRows*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024, with kOut 256 the
+// block's most. min_blocks 1. Grid: any multiple of the cluster, at most a block per tile, of which there are
+// kAcross*kAlong*ceil(Rows/(kRows*kAcross))*ceil(W.Rows/(kOut*kAlong)); blocks go on to further tiles. Tile of the copy engine:
+// In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0. kRows 64 or 128; kOut 32, 64, 128, 192 or 256. Any Rows, OutPitch and
+// alignment of Out. All instances give the same bits.
+//
+// Gated, kOut is 256: 128 outputs and those they gate, so that W.Rows%256 == 0.
 #pragma once
 #include "lib/cuda/ptx/store.cuh"
 #include "lib/cuda/weight/wide.cuh"
@@ -21,11 +24,11 @@ __device__ inline wide_tile place_tile(int i, int row_tiles, int out_tiles) {
     return {rest / width, band * kBand + rest % width};
 }
 
-// Sums of a lane's outputs n, n+1, n+8, n+9, …: scaled, and with the bias.
-template <int kOut>
-__device__ void scale_outputs(const atlas_Linear &a, int n, float (&c)[kOut / 2]) {
+// Sums of a lane's outputs n, n+1, n+8, n+9, …: scaled, and with the bias. The first of kOut is number kFrom of c.
+template <int kOut, int kFrom = 0, int kSums>
+__device__ void scale_outputs(const atlas_Linear &a, int n, float (&c)[kSums]) {
 #pragma unroll
-    for (int j = 0; j < kOut / 8; j++, n += 8) {
+    for (int j = kFrom / 8; j < (kFrom + kOut) / 8; j++, n += 8) {
         const bool one = n < a.W.Rows, two = n + 1 < a.W.Rows;
         const float scale[2] = {one ? row_scale(a.W, 0, n) : 0.0f, two ? row_scale(a.W, 0, n + 1) : 0.0f};
         const float bias[2] = {a.Bias && one ? a.Bias[n] : 0.0f, a.Bias && two ? a.Bias[n + 1] : 0.0f};
@@ -34,58 +37,93 @@ __device__ void scale_outputs(const atlas_Linear &a, int n, float (&c)[kOut / 2]
     }
 }
 
-// Stores a warp's 16 rows of outputs by way of shared memory, 128 at a time, so that tensor cores soon have the next tile. Rows and
-// their parts are whole vectors of eight.
-constexpr int kStagedPitch = 256 + 16, kStagedBytes = 16 * kStagedPitch;  // of a warp; eight rows meet no bank twice
-template <int kSums>
-__device__ void store_staged(const atlas_Linear &a, uint32_t stage, int row, int out, const float (&c)[kSums]) {
-    const uint32_t to = stage + (lane() % 8 + lane() / 8 % 2 * 8) * kStagedPitch + lane() / 16 * 16;
+// Where outputs go: a matrix of outs columns.
+struct wide_outputs {
+    atlas_act *to;
+    int rows, pitch, outs;
+    bool whole;  // rows and their parts are whole vectors of eight
+
+    __device__ wide_outputs(atlas_act *to, int rows, int pitch, int outs, bool vectors) : to(to), rows(rows), pitch(pitch), outs(outs) {
+        whole = vectors && pitch % 8 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0;
+    }
+
+    // Stores kOuts sums of each of a warp's 16 rows.
+    template <int kOuts, int kSums>
+    __device__ void store(int row, int out, const float (&c)[kSums]) const {
+        const int g = lane() / 4, t = lane() % 4;
 #pragma unroll
-    for (int half = 0; half < kSums / 64; half++, out += 128) {
+        for (int j = 0; j < kOuts / 8; j += 4) {
+            uint32_t low[4], high[4];
+#pragma unroll
+            for (int l = 0; l < 4; l++) {
+                const float *x = c + (j + l) * 4;
+                low[l] = narrow(x[0], x[1]), high[l] = narrow(x[2], x[3]);
+            }
+            transpose_quad(low);
+            transpose_quad(high);
+            const int n = out + j * 8 + t * 8;
+            atlas_act *at = to + size_t(row + g) * pitch + n;
+            if (row + g < rows) store_outputs(at, low, outs - n, whole);
+            if (row + g + 8 < rows) store_outputs(at + size_t(8) * pitch, high, outs - n, whole);
+        }
+    }
+    // The same by way of shared memory, 128 at a time, so that tensor cores soon have the next tile; where whole.
+    template <int kOuts, int kSums>
+    __device__ void store_staged(uint32_t stage, int row, int out, const float (&c)[kSums]) const;
+};
+
+constexpr int kStagedPitch = 256 + 16, kStagedBytes = 16 * kStagedPitch;  // of a warp; eight rows meet no bank twice
+template <int kOuts, int kSums>
+__device__ void wide_outputs::store_staged(uint32_t stage, int row, int out, const float (&c)[kSums]) const {
+    const uint32_t at = stage + (lane() % 8 + lane() / 8 % 2 * 8) * kStagedPitch + lane() / 16 * 16;
+#pragma unroll
+    for (int part = 0; part < kOuts / 128; part++, out += 128) {
         wait_stores_read();
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-            const float *x = c + half * 64 + j * 8;
-            store_matrices(to + j * 32, narrow(x[0], x[1]), narrow(x[2], x[3]), narrow(x[4], x[5]), narrow(x[6], x[7]));
+            const float *x = c + part * 64 + j * 8;
+            store_matrices(at + j * 32, narrow(x[0], x[1]), narrow(x[2], x[3]), narrow(x[4], x[5]), narrow(x[6], x[7]));
         }
         fence_shared();
         __syncwarp();
-        const int left = min(128, a.W.Rows - out), r = row + lane();
-        if (lane() < 16 && r < a.Rows && left > 0) store_bulk(a.Out + size_t(r) * a.OutPitch + out, stage + lane() * kStagedPitch, left * 2);
+        const int left = min(128, outs - out), r = row + lane();
+        if (lane() < 16 && r < rows && left > 0) store_bulk(to + size_t(r) * pitch + out, stage + lane() * kStagedPitch, left * 2);
         commit_stores();
     }
 }
 
 }  // namespace atlas
 
-template <int kRows, int kOut, int kStages, int kAcross, int kAlong>
+template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false>
 __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
-    constexpr bool kStaged = kOut == 256;
+    constexpr bool kStaged = kOut == 256, kMany = kRows == 128 && kOut > 128;  // sums that take more than a thread's share of registers
+    constexpr int kWidth = kGated ? kOut / 2 : kOut;  // outputs of a tile
     static_assert((kOut == 32 || kOut % 64 == 0) && kPieces % kAcross == 0 && kShare % 8 == 0, "whole pieces for each block");
     using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, kAcross * kAlong, true>;
     static_assert(!kStaged || kStages * (pipe_t::kStageBytes + 16) + kRows / 16 * atlas::kStagedBytes <= kSharedPerBlock, "fits, from an aligned address on");
     const pipe_t pipe;
     const int steps = atlas::tiles64(a.W.Cols), across = pipe.rank % kAcross, along = pipe.rank / kAcross;
-    const int row_tiles = (a.Rows + kRows * kAcross - 1) / (kRows * kAcross), out_tiles = (a.W.Rows + kOut * kAlong - 1) / (kOut * kAlong);
+    const int row_tiles = (a.Rows + kRows * kAcross - 1) / (kRows * kAcross), outs = kGated ? a.W.Rows / 2 : a.W.Rows, out_tiles = (outs + kWidth * kAlong - 1) / (kWidth * kAlong);
     const int first = blockIdx.x / (kAcross * kAlong), stride = gridDim.x / (kAcross * kAlong), tiles = row_tiles * out_tiles;
     atlas::release_next();
     if (pipe_t::copies()) {
-        if constexpr (kStaged) atlas::give_registers<56>();
+        if constexpr (kMany) atlas::give_registers<kOut < 256 || kGated ? 56 : 40>();
         if (threadIdx.x == kRows * 2) {
             atlas::prefetch_map(in);
             atlas::stage<kStages> now;
             int row = 0, out = 0;
             const auto copy_weights = [&](int slot, int step) {
                 const uint32_t full = pipe.full + slot * 8;
-                atlas::arrive_expecting(full, pipe_t::kRowBytes + max(0, min(kPieces, (a.W.Rows - out + 63) / 64)) * kPieceBytes);
+                atlas::arrive_expecting(full, pipe_t::kRowBytes + (kGated ? kPieces : max(0, min(kPieces, (outs - out + 63) / 64))) * kPieceBytes);
                 const atlas_act *from = atlas::tile64(a.W, 0, out / 64, step) + out % 64 * 64;
 #pragma unroll
                 for (int i = 0; i < kPieces; i++) {
-                    if (out + i * 64 >= a.W.Rows || i % kAcross != across) continue;
+                    if (!kGated && out + i * 64 >= outs || i % kAcross != across) continue;
                     const uint32_t to = pipe.weights(slot) + i * kPieceBytes;
-                    const atlas_act *piece = from + size_t(i) * steps * atlas::kTile64;
+                    const int further = kGated && i >= kPieces / 2 ? outs / 64 - kPieces / 2 : 0;
+                    const atlas_act *piece = from + size_t(i + further) * steps * atlas::kTile64;
                     if constexpr (kAcross > 1)
                         atlas::copy_bulk_to(to, piece, kPieceBytes, full, ((1 << kAcross) - 1) << along * kAcross);
                     else
@@ -104,7 +142,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
             };
             for (int i = first; i < tiles; i += stride) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-                row = (at.row * kAcross + across) * kRows, out = (at.out * kAlong + along) * kOut;
+                row = (at.row * kAcross + across) * kRows, out = (at.out * kAlong + along) * kWidth;
                 int step = 0;
                 if (i == first) {  // weights depend on no kernel before this one
                     const int early = min(steps, kStages);
@@ -121,39 +159,36 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
         }
         __syncwarp();
     } else {
-        if constexpr (kStaged) atlas::take_registers<224>();
+        if constexpr (kMany) atlas::take_registers<kOut < 256 || kGated ? 224 : 232>();
         atlas::stage<kStages> now;
-        const bool whole = a.OutPitch % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0 && (!kStaged || a.W.Rows % 8 == 0);
+        const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, outs, !kStaged || outs % 8 == 0);
+        const uint32_t stage = pipe.data + kStages * (pipe_t::kStageBytes + 16) + atlas::warp() * atlas::kStagedBytes;
         const int t = atlas::lane() % 4;
         atlas::wait_for_previous();
         for (int i = first; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
             float c[kOut / 2];
             atlas::multiply_tile<kOut>(pipe, now, steps, c);
-            const int row = (at.row * kAcross + across) * kRows + atlas::warp() * 16 + atlas::lane() / 4, out = (at.out * kAlong + along) * kOut;
-            if (a.W.Scale || a.Bias) atlas::scale_outputs<kOut>(a, out + t * 2, c);
-            if (kStaged && whole) {
-                atlas::store_staged(a, pipe.data + kStages * (pipe_t::kStageBytes + 16) + atlas::warp() * atlas::kStagedBytes, row - atlas::lane() / 4, out, c);
-                continue;
-            }
+            const int row = (at.row * kAcross + across) * kRows + atlas::warp() * 16, out = (at.out * kAlong + along) * kWidth;
+            if (a.W.Scale || a.Bias) atlas::scale_outputs<kWidth>(a, out + t * 2, c);
+            if constexpr (kGated) {
+                if (a.W.Scale) atlas::scale_outputs<kWidth, kWidth>(a, outs + out + t * 2, c);
 #pragma unroll
-            for (int j = 0; j < kOut / 8; j += 4) {
-                const int n = out + j * 8;
-                uint32_t low[4], high[4];
-#pragma unroll
-                for (int l = 0; l < 4; l++) {
-                    const float *x = c + (j + l) * 4;
-                    low[l] = atlas::narrow(x[0], x[1]), high[l] = atlas::narrow(x[2], x[3]);
-                }
-                atlas::transpose_quad(low);
-                atlas::transpose_quad(high);
-                atlas_act *to = a.Out + size_t(row) * a.OutPitch + n + t * 8;
-                const int left = a.W.Rows - n - t * 8;
-                if (row < a.Rows) atlas::store_outputs(to, low, left, whole);
-                if (row + 8 < a.Rows) atlas::store_outputs(to + size_t(8) * a.OutPitch, high, left, whole);
+                for (int j = 0; j < kWidth / 2; j++) c[j] = atlas::pass_gate(c[j], c[kWidth / 2 + j]);
             }
+            if (kStaged && to.whole)
+                to.store_staged<kWidth>(stage, row, out, c);
+            else
+                to.store<kWidth>(row, out, c);
         }
         if (kStaged) atlas::wait_stores();
     }
     pipe.end();
+}
+
+template <int kRows, int kStages, int kAcross>
+__device__ void gated_linear_wide(const atlas_GatedLinear &a, const atlas_TensorMap *in) {
+    atlas_Linear plain = {};
+    plain.Out = a.Out, plain.In = a.In, plain.W = a.W, plain.Rows = a.Rows, plain.OutPitch = a.W.Rows / 2;
+    linear_wide<kRows, 256, kStages, kAcross, 1, true>(plain, in);
 }

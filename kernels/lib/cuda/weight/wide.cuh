@@ -169,6 +169,11 @@ __device__ inline void transpose_quad(uint32_t (&u)[4]) {
         }
 }
 
+// What a gate lets pass; both are rounded as they would be stored.
+__device__ inline float pass_gate(float gate, float x) {
+    return silu(__bfloat162float(__float2bfloat16_rn(gate))) * __bfloat162float(__float2bfloat16_rn(x));
+}
+
 // Eight outputs from out on, of which left are in the matrix.
 __device__ inline void store_outputs(atlas_act *out, const uint32_t (&u)[4], int left, bool whole) {
     if (whole && left >= 8) {
