@@ -7,7 +7,7 @@
 // In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0. kRows 64 or 128; kOut 32, 64, 128, 192 or 256. Any Rows, OutPitch and
 // alignment of Out. All instances give the same bits.
 //
-// Gated, kOut is 256: 128 outputs and those they gate, so that W.Rows%256 == 0.
+// Gated, kOut is 256: 128 outputs and those they gate, so that W.Rows%256 == 0. kMade: weights are what the kernel before made.
 #pragma once
 #include "lib/cuda/ptx/store.cuh"
 #include "lib/cuda/weight/wide.cuh"
@@ -95,7 +95,7 @@ __device__ void wide_outputs::store_staged(uint32_t stage, int row, int out, con
 
 }  // namespace atlas
 
-template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false>
+template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false, bool kMade = false>
 __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
     constexpr bool kStaged = kOut == 256, kMany = kRows == 128 && kOut > 128;  // sums that take more than a thread's share of registers
@@ -112,6 +112,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
         if constexpr (kMany) atlas::give_registers<kOut < 256 || kGated ? 56 : 40>();
         if (threadIdx.x == kRows * 2) {
             atlas::prefetch_map(in);
+            if constexpr (kMade) atlas::wait_for_previous();
             atlas::stage<kStages> now;
             int row = 0, out = 0;
             const auto copy_weights = [&](int slot, int step) {
@@ -144,7 +145,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
                 row = (at.row * kAcross + across) * kRows, out = (at.out * kAlong + along) * kWidth;
                 int step = 0;
-                if (i == first) {  // weights depend on no kernel before this one
+                if (i == first) {  // weights depend on no kernel before this one, if not made by it
                     const int early = min(steps, kStages);
                     for (; step < early; step++) copy_weights(step, step);
                     atlas::wait_for_previous();
@@ -186,9 +187,9 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     pipe.end();
 }
 
-template <int kRows, int kStages, int kAcross>
+template <int kRows, int kStages, int kAcross, bool kMade = false>
 __device__ void gated_linear_wide(const atlas_GatedLinear &a, const atlas_TensorMap *in) {
     atlas_Linear plain = {};
     plain.Out = a.Out, plain.In = a.In, plain.W = a.W, plain.Rows = a.Rows, plain.OutPitch = a.W.Rows / 2;
-    linear_wide<kRows, 256, kStages, kAcross, 1, true>(plain, in);
+    linear_wide<kRows, 256, kStages, kAcross, 1, true, kMade>(plain, in);
 }
