@@ -23,6 +23,7 @@ type hardwareFlags struct {
 	Kernels  string `help:"Folder with HARDWARE/image.zst, in place of the kernels that the program carries; a server takes up what is built there while it runs." type:"existingdir"`
 	Threads  int    `help:"Threads that run kernels; 0: one for each processor."`
 	GPU      int    `name:"gpu" help:"Which GPU, counted from 0."`
+	AMX      bool   `name:"amx" help:"On a CPU, use its matrix tiles for prompts: faster where it has them."`
 	Exact    bool   `help:"A row's bits never depend on its batch, and on a CPU activations stay in f32: slower, for comparing."`
 }
 
@@ -33,7 +34,7 @@ func (f hardwareFlags) open(model string) (*instance.Target, error) {
 
 // openOne is open for some bundles.
 func (f hardwareFlags) openOne(of []*bundle.Bundle, model string) (*instance.Target, error) {
-	return instance.Hardware{Bundles: of, Name: f.Hardware, Model: model, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact}.Open()
+	return instance.Hardware{Bundles: of, Name: f.Hardware, Model: model, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact, AMX: f.AMX}.Open()
 }
 
 // modelFlags choose a checkpoint.

@@ -34,7 +34,7 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 	points := map[string]op.Kernel{}
 	watched := watchPoints(points)
 	for _, b := range watched {
-		h := instance.Hardware{Bundles: watched, Name: b.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU}
+		h := instance.Hardware{Bundles: watched, Name: b.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, AMX: f.AMX}
 		if b.Hardware != f.Hardware && (f.Hardware != "" || !h.Runs()) {
 			continue
 		}
@@ -51,6 +51,9 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 			label := b.Hardware
 			if h.Exact {
 				label += " --exact"
+			}
+			if h.AMX {
+				label += " --amx"
 			}
 			err = visit(optest.Target{
 				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact, Rounds: rounds,

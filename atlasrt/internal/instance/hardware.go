@@ -23,6 +23,7 @@ type Hardware struct {
 	GPU     int              // which one, where there are several
 	Model   string           // name of the checkpoint, for kernels made for it; empty: none of those
 	Exact   bool             // activations stay in f32 everywhere
+	AMX     bool             // kernels of a CPU may use its matrix tiles
 }
 
 // Target is a device with the kernels that run on it.
@@ -49,6 +50,9 @@ func (h Hardware) Open() (*Target, error) {
 	if h.Exact {
 		present = append(present, "exact")
 	}
+	if h.AMX {
+		present = append(present, "amx")
+	}
 	set, err := bundle.Load(b, d, h.Model, present, override)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -60,6 +64,11 @@ func (h Hardware) Open() (*Target, error) {
 func (h Hardware) device(b *bundle.Bundle) (device.Device, error) {
 	switch b.Device {
 	case "cpu":
+		if h.AMX {
+			if err := cpu.AllowTiles(); err != nil {
+				return nil, fmt.Errorf("%w (leave --amx out)", err)
+			}
+		}
 		return cpu.New(h.Threads)
 	case "cuda":
 		return cuda.Open(h.GPU)
