@@ -52,7 +52,7 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 			if h.Exact {
 				label += " --exact"
 			}
-			if h.AMX {
+			if h.AMX && b.Device == "cpu" {
 				label += " --amx"
 			}
 			err = visit(optest.Target{

@@ -1,4 +1,4 @@
-// The form in which rows meet the weights: kForm 0 f32 as they are, 1 int8 in blocks of 32, 2 sums of two bf16.
+// The form in which rows meet the weights: kForm 0 f32 as they are, 1 int8 in blocks of 32, 2 sums of two bf16 (arm64).
 //
 // A row's prepared form depends on the row alone. An int8 block is code·scale with scale = largest/127; a block that
 // holds an infinity or NaN gets such a scale and so gives such an output.

@@ -9,10 +9,8 @@
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     (kBlock == 256 ? tile_super_blocks : tile_blocks)(p, n, at, cols, row, acc);
 }
-#elif defined __aarch64__
-#include "lib/cpu/arm64/tile_bf16.h"
 #else
-#include "lib/cpu/x86/tile_bf16.h"
+#include "lib/cpu/arm64/tile_bf16.h"
 #endif
 
 typedef float products[2][kTileRows][kLanes];  // of two panels and the rows of a tile

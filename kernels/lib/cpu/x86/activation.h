@@ -36,27 +36,4 @@ static inline void prepare_row(const float *in, activation *out, int cols) {
         finish_block(out);
     }
 }
-#elif kForm == 2
-typedef struct {
-    uint16_t even, odd;          // two columns, rounded
-    uint16_t even_rest, odd_rest;  // what the rounding left, rounded
-} activation;
-static_assert(sizeof(activation) == 8, "manifests size the scratch by it");
-enum { kGroup = 2 };
-
-// One bf16 has eight bits, which small models notice; with a second one for the rest there are sixteen. An odd last
-// column is paired with zero.
-static inline void prepare_row(const float *in, activation *out, int cols) {
-    for (int c = 0; c < cols; c += 16, out += 8) {
-        const __mmask16 there = cols - c < 16 ? (1 << (cols - c)) - 1 : 0xffff;
-        const __m512 x = _mm512_maskz_loadu_ps(there, in + c);
-        const __m256i top = (__m256i)_mm512_cvtneps_pbh(x);
-        const __m512 rounded = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(top), 16));
-        const __m256i rest = (__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps(x, rounded));
-        // Pairs of both, in turn: a 32-bit lane is a pair.
-        const __m512i order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-        const __m512i pairs = _mm512_permutex2var_epi32(_mm512_castsi256_si512(top), order, _mm512_castsi256_si512(rest));
-        _mm512_mask_storeu_epi64(out, cols - c < 16 ? (1 << (cols - c + 1) / 2) - 1 : 0xff, pairs);
-    }
-}
 #endif

@@ -1,6 +1,6 @@
 // The tile registers of AMX: sixteen rows of up to 64 bytes. Which shapes they have is said once for each block of work.
 //
-// gcc does not know that loading a tile reads memory: what is stored before must be behind a barrier.
+// gcc does not know that its words for loading tiles read memory: what is stored before must be behind a barrier.
 #pragma once
 #include "lib/cpu/weight/activation.h"
 
@@ -23,7 +23,7 @@ INLINE void shape_tiles(int sums, int step) {
         s.rows[i] = words ? step / 4 : kTile;
         s.row_bytes[i] = i >= sums && !words ? step : 4 * kLanes;
     }
-    _tile_loadconfig(&s);
+    __asm__ volatile("ldtilecfg %0" ::"m"(s));  // gcc's own word for it reads eight bytes as gcc sees it
 }
 
 INLINE void barrier(void) { __asm__ volatile("" ::: "memory"); }
