@@ -21,9 +21,9 @@ func Bundle() *bundle.Bundle {
 		Device:      "cpu",
 		Activations: op.F32,
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
-		Features:    []string{"avx512_bf16", "avx512_vnni"},
+		Features:    []string{"amx_bf16", "amx_int8", "amx_tile", "avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
-		Contract:    "6f64ca3c8a09b094a0e095ef8d0e018b",
+		Contract:    "ff9189237d8d5225539e3ce4379a877e",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -29,14 +29,6 @@ var Kernels = [...]string{
 	"atlas_expert_down_f32_bf16_few",
 	"atlas_expert_down_f32_bf16_0",
 	"atlas_expert_down_f32_bf16_1",
-	"atlas_expert_down_dot_bf16_few_0",
-	"atlas_expert_down_dot_bf16_few_1",
-	"atlas_expert_down_dot_bf16_0",
-	"atlas_expert_down_dot_bf16_1",
-	"atlas_expert_down_dot_bf16_2",
-	"atlas_expert_down_f32_bf16_few_plain",
-	"atlas_expert_down_f32_bf16_plain_0",
-	"atlas_expert_down_f32_bf16_plain_1",
 	"atlas_expert_down_f32_q8_0_few",
 	"atlas_expert_down_f32_q8_0_0",
 	"atlas_expert_down_f32_q8_0_1",
@@ -117,12 +109,6 @@ var Kernels = [...]string{
 	"atlas_expert_down_int8_q6_k_2",
 	"atlas_expert_up_f32_bf16_few",
 	"atlas_expert_up_f32_bf16",
-	"atlas_expert_up_dot_bf16_few_0",
-	"atlas_expert_up_dot_bf16_few_1",
-	"atlas_expert_up_dot_bf16_0",
-	"atlas_expert_up_dot_bf16_1",
-	"atlas_expert_up_f32_bf16_few_plain",
-	"atlas_expert_up_f32_bf16_plain",
 	"atlas_expert_up_f32_q8_0_few",
 	"atlas_expert_up_f32_q8_0",
 	"atlas_expert_up_vnni_q8_0_few_0",
@@ -184,16 +170,14 @@ var Kernels = [...]string{
 	"atlas_expert_up_int8_q6_k_0",
 	"atlas_expert_up_int8_q6_k_1",
 	"atlas_fill",
+	"atlas_linear_tiles_bf16_0",
+	"atlas_linear_tiles_bf16_1",
 	"atlas_linear_f32_bf16_few",
 	"atlas_linear_f32_bf16",
-	"atlas_linear_dot_bf16_few_0",
-	"atlas_linear_dot_bf16_few_1",
-	"atlas_linear_dot_bf16_0",
-	"atlas_linear_dot_bf16_1",
-	"atlas_linear_f32_bf16_few_plain",
-	"atlas_linear_f32_bf16_plain",
 	"atlas_linear_f32_q8_0_few",
 	"atlas_linear_f32_q8_0",
+	"atlas_linear_tiles_q8_0_0",
+	"atlas_linear_tiles_q8_0_1",
 	"atlas_linear_vnni_q8_0_short_0",
 	"atlas_linear_vnni_q8_0_short_1",
 	"atlas_linear_vnni_q8_0_few_0",
@@ -208,6 +192,8 @@ var Kernels = [...]string{
 	"atlas_linear_int8_q8_0_1",
 	"atlas_linear_f32_q4_0_few",
 	"atlas_linear_f32_q4_0",
+	"atlas_linear_tiles_q4_0_0",
+	"atlas_linear_tiles_q4_0_1",
 	"atlas_linear_vnni_q4_0_short_0",
 	"atlas_linear_vnni_q4_0_short_1",
 	"atlas_linear_vnni_q4_0_few_0",
@@ -222,6 +208,8 @@ var Kernels = [...]string{
 	"atlas_linear_int8_q4_0_1",
 	"atlas_linear_f32_q4_1_few",
 	"atlas_linear_f32_q4_1",
+	"atlas_linear_tiles_q4_1_0",
+	"atlas_linear_tiles_q4_1_1",
 	"atlas_linear_vnni_q4_1_short_0",
 	"atlas_linear_vnni_q4_1_short_1",
 	"atlas_linear_vnni_q4_1_few_0",
@@ -236,6 +224,8 @@ var Kernels = [...]string{
 	"atlas_linear_int8_q4_1_1",
 	"atlas_linear_f32_q5_0_few",
 	"atlas_linear_f32_q5_0",
+	"atlas_linear_tiles_q5_0_0",
+	"atlas_linear_tiles_q5_0_1",
 	"atlas_linear_vnni_q5_0_short_0",
 	"atlas_linear_vnni_q5_0_short_1",
 	"atlas_linear_vnni_q5_0_few_0",
@@ -250,6 +240,8 @@ var Kernels = [...]string{
 	"atlas_linear_int8_q5_0_1",
 	"atlas_linear_f32_q4_k_few",
 	"atlas_linear_f32_q4_k",
+	"atlas_linear_tiles_q4_k_0",
+	"atlas_linear_tiles_q4_k_1",
 	"atlas_linear_vnni_q4_k_short_0",
 	"atlas_linear_vnni_q4_k_short_1",
 	"atlas_linear_vnni_q4_k_few_0",
@@ -264,6 +256,8 @@ var Kernels = [...]string{
 	"atlas_linear_int8_q4_k_1",
 	"atlas_linear_f32_q6_k_few",
 	"atlas_linear_f32_q6_k",
+	"atlas_linear_tiles_q6_k_0",
+	"atlas_linear_tiles_q6_k_1",
 	"atlas_linear_vnni_q6_k_short_0",
 	"atlas_linear_vnni_q6_k_short_1",
 	"atlas_linear_vnni_q6_k_few_0",
@@ -277,9 +271,6 @@ var Kernels = [...]string{
 	"atlas_linear_int8_q6_k_0",
 	"atlas_linear_int8_q6_k_1",
 	"atlas_logits_f32_bf16",
-	"atlas_logits_dot_bf16_0",
-	"atlas_logits_dot_bf16_1",
-	"atlas_logits_f32_bf16_plain",
 	"atlas_logits_f32_q8_0",
 	"atlas_logits_vnni_q8_0_0",
 	"atlas_logits_vnni_q8_0_1",
@@ -346,14 +337,15 @@ var Kernels = [...]string{
 // Set is the kernels of cpu-x86-64-v4, loaded.
 type Set struct {
 	kernels [len(Kernels)]op.Kernel
-	has     struct{ bf16dot, exact, vnni bool }
+	has     struct{ amx, exact, tiles, vnni bool }
 }
 
 // New takes the loaded entry points in the order of Kernels; has tells which processor features and options are on.
 func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 	s := &Set{kernels: [len(Kernels)]op.Kernel(kernels)}
-	s.has.bf16dot = has("avx512_bf16")
+	s.has.amx = has("amx")
 	s.has.exact = has("exact")
+	s.has.tiles = has("amx_tile") && has("amx_int8") && has("amx_bf16") && has("avx512_bf16")
 	s.has.vnni = has("avx512_vnni")
 	return s
 }
@@ -399,29 +391,21 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:207, 217, 232, 248, 266, 276;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:262, 272, 287, 303, 321, 336.
+// ExpertDown: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:96, 106;
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:278, 288, 303, 319, 337, 352;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:278, 288, 303, 319, 337, 352;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:278, 288, 303, 319, 337, 352;
+// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:278, 288, 303, 319, 337, 352;
+// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:278, 288, 303, 319, 337, 352;
+// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:278, 288, 303, 319, 337, 352.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count) && s.has.exact:
-			s.launchExpertDownF32Bf16Few(q, a)
-		case s.has.exact:
-			s.launchExpertDownF32Bf16(q, a)
-		case s.has.bf16dot && int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count):
-			s.launchExpertDownDotBf16Few(q, a)
-		case s.has.bf16dot:
-			s.launchExpertDownDotBf16(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count):
-			s.launchExpertDownF32Bf16FewPlain(q, a)
+			s.launchExpertDownF32Bf16Few(q, a)
 		default:
-			s.launchExpertDownF32Bf16Plain(q, a)
+			s.launchExpertDownF32Bf16(q, a)
 		}
 	case op.SchemeQ8_0:
 		switch {
@@ -518,29 +502,21 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// ExpertUp: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:137, 147, 157, 173, 188, 198;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:182, 192, 202, 218, 233, 248.
+// ExpertUp: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:77, 87;
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:198, 208, 218, 234, 249, 264;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:198, 208, 218, 234, 249, 264;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:198, 208, 218, 234, 249, 264;
+// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:198, 208, 218, 234, 249, 264;
+// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:198, 208, 218, 234, 249, 264;
+// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:198, 208, 218, 234, 249, 264.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count) && s.has.exact:
-			s.launchExpertUpF32Bf16Few(q, a)
-		case s.has.exact:
-			s.launchExpertUpF32Bf16(q, a)
-		case s.has.bf16dot && int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count):
-			s.launchExpertUpDotBf16Few(q, a)
-		case s.has.bf16dot:
-			s.launchExpertUpDotBf16(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= int64(a.W.Count):
-			s.launchExpertUpF32Bf16FewPlain(q, a)
+			s.launchExpertUpF32Bf16Few(q, a)
 		default:
-			s.launchExpertUpF32Bf16Plain(q, a)
+			s.launchExpertUpF32Bf16(q, a)
 		}
 	case op.SchemeQ8_0:
 		switch {
@@ -647,29 +623,23 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:33, 43, 53, 69, 84, 94;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129.
+// Linear: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:33, 49, 59;
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
+// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
+// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
+// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case a.Rows <= 8 && s.has.exact:
-			s.launchLinearF32Bf16Few(q, a)
-		case s.has.exact:
-			s.launchLinearF32Bf16(q, a)
-		case s.has.bf16dot && a.Rows <= 8:
-			s.launchLinearDotBf16Few(q, a)
-		case s.has.bf16dot:
-			s.launchLinearDotBf16(q, a)
+		case s.has.tiles && s.has.amx && int64(a.W.Cols)%32 == 0 && !s.has.exact:
+			s.launchLinearTilesBf16(q, a)
 		case a.Rows <= 8:
-			s.launchLinearF32Bf16FewPlain(q, a)
+			s.launchLinearF32Bf16Few(q, a)
 		default:
-			s.launchLinearF32Bf16Plain(q, a)
+			s.launchLinearF32Bf16(q, a)
 		}
 	case op.SchemeQ8_0:
 		switch {
@@ -677,6 +647,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q8_0Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q8_0(q, a)
+		case s.has.tiles && s.has.amx && a.Rows > 8:
+			s.launchLinearTilesQ8_0(q, a)
 		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
 			s.launchLinearVnniQ8_0Short(q, a)
 		case s.has.vnni && a.Rows <= 8:
@@ -696,6 +668,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q4_0Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q4_0(q, a)
+		case s.has.tiles && s.has.amx && a.Rows > 8:
+			s.launchLinearTilesQ4_0(q, a)
 		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
 			s.launchLinearVnniQ4_0Short(q, a)
 		case s.has.vnni && a.Rows <= 8:
@@ -715,6 +689,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q4_1Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q4_1(q, a)
+		case s.has.tiles && s.has.amx && a.Rows > 8:
+			s.launchLinearTilesQ4_1(q, a)
 		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
 			s.launchLinearVnniQ4_1Short(q, a)
 		case s.has.vnni && a.Rows <= 8:
@@ -734,6 +710,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q5_0Few(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q5_0(q, a)
+		case s.has.tiles && s.has.amx && a.Rows > 8:
+			s.launchLinearTilesQ5_0(q, a)
 		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
 			s.launchLinearVnniQ5_0Short(q, a)
 		case s.has.vnni && a.Rows <= 8:
@@ -753,6 +731,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q4KFew(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q4K(q, a)
+		case s.has.tiles && s.has.amx && a.Rows > 8:
+			s.launchLinearTilesQ4K(q, a)
 		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
 			s.launchLinearVnniQ4KShort(q, a)
 		case s.has.vnni && a.Rows <= 8:
@@ -772,6 +752,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF32Q6KFew(q, a)
 		case s.has.exact:
 			s.launchLinearF32Q6K(q, a)
+		case s.has.tiles && s.has.amx && a.Rows > 8:
+			s.launchLinearTilesQ6K(q, a)
 		case s.has.vnni && a.Rows <= 8 && a.W.Cols <= 1024:
 			s.launchLinearVnniQ6KShort(q, a)
 		case s.has.vnni && a.Rows <= 8:
@@ -790,24 +772,17 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// Logits: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:103, 113, 128;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:143, 153, 168;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:143, 153, 168;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:143, 153, 168;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:143, 153, 168;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:143, 153, 168;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:143, 153, 168.
+// Logits: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:68;
+// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:159, 169, 184;
+// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:159, 169, 184;
+// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:159, 169, 184;
+// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:159, 169, 184;
+// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:159, 169, 184;
+// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:159, 169, 184.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
-		switch {
-		case s.has.exact:
-			s.launchLogitsF32Bf16(q, a)
-		case s.has.bf16dot:
-			s.launchLogitsDotBf16(q, a)
-		default:
-			s.launchLogitsF32Bf16Plain(q, a)
-		}
+		s.launchLogitsF32Bf16(q, a)
 	case op.SchemeQ8_0:
 		switch {
 		case s.has.exact:
@@ -1069,7 +1044,7 @@ func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:207, order f32_k.
+// launchExpertDownF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:96, order f32_k.
 func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1077,7 +1052,7 @@ func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:217, order f32_k.
+// launchExpertDownF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:106, order f32_k.
 func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1090,47 +1065,47 @@ func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownDotBf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:232, order bf16_pairs.
-func (s *Set) launchExpertDownDotBf16Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols) + 1) / 2) * 8)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[12], g)
-	}
+// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:278, order f32_k.
+func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[13], g)
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[12], g)
 	}
 }
 
-// launchExpertDownDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:248, order bf16_pairs.
-func (s *Set) launchExpertDownDotBf16(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+1)/2)*8 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:288, order f32_k.
+func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[13], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[14], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+}
+
+// launchExpertDownVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:303, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[15], g)
 	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[16], g)
 	}
 }
 
-// launchExpertDownF32Bf16FewPlain: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:266, order f32_k.
-func (s *Set) launchExpertDownF32Bf16FewPlain(q op.Stream, a op.ExpertDown) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertDownVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:319, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[17], g)
 	}
-}
-
-// launchExpertDownF32Bf16Plain: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:276, order f32_k.
-func (s *Set) launchExpertDownF32Bf16Plain(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[18], g)
@@ -1141,47 +1116,47 @@ func (s *Set) launchExpertDownF32Bf16Plain(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:262, order f32_k.
-func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[20], g)
-	}
-}
-
-// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:272, order f32_k.
-func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[21], g)
-	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[22], g)
-	}
-}
-
-// launchExpertDownVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:287, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:337, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[23], g)
+		q.Launch(s.kernels[20], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[21], g)
+	}
+}
+
+// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:352, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[22], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[23], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[24], g)
 	}
 }
 
-// launchExpertDownVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:303, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:278, order f32_k.
+func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[25], g)
 	}
+}
+
+// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:288, order f32_k.
+func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[26], g)
@@ -1192,8 +1167,8 @@ func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:321, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:303, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1205,8 +1180,8 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:336, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:319, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1222,47 +1197,47 @@ func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:262, order f32_k.
-func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[33], g)
-	}
-}
-
-// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:272, order f32_k.
-func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[34], g)
-	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[35], g)
-	}
-}
-
-// launchExpertDownVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:287, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:337, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[36], g)
+		q.Launch(s.kernels[33], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[34], g)
+	}
+}
+
+// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:352, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[35], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[36], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[37], g)
 	}
 }
 
-// launchExpertDownVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:303, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:278, order f32_k.
+func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[38], g)
 	}
+}
+
+// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:288, order f32_k.
+func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[39], g)
@@ -1273,8 +1248,8 @@ func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:321, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:303, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1286,8 +1261,8 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:336, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:319, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1303,47 +1278,47 @@ func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:262, order f32_k.
-func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[46], g)
-	}
-}
-
-// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:272, order f32_k.
-func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[47], g)
-	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[48], g)
-	}
-}
-
-// launchExpertDownVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:287, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:337, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[49], g)
+		q.Launch(s.kernels[46], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[47], g)
+	}
+}
+
+// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:352, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[48], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[49], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[50], g)
 	}
 }
 
-// launchExpertDownVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:303, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertDownF32Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:278, order f32_k.
+func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[51], g)
 	}
+}
+
+// launchExpertDownF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:288, order f32_k.
+func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[52], g)
@@ -1354,8 +1329,8 @@ func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:321, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:303, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ5_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1367,8 +1342,8 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:336, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:319, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1384,47 +1359,47 @@ func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:262, order f32_k.
-func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[59], g)
-	}
-}
-
-// launchExpertDownF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:272, order f32_k.
-func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[60], g)
-	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[61], g)
-	}
-}
-
-// launchExpertDownVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:287, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ5_0Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:337, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[62], g)
+		q.Launch(s.kernels[59], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[60], g)
+	}
+}
+
+// launchExpertDownInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:352, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[61], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[62], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[63], g)
 	}
 }
 
-// launchExpertDownVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:303, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ5_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertDownF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:278, order f32_k.
+func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[64], g)
 	}
+}
+
+// launchExpertDownF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:288, order f32_k.
+func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[65], g)
@@ -1435,8 +1410,8 @@ func (s *Set) launchExpertDownVnniQ5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:321, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:303, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ4KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1448,8 +1423,8 @@ func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:336, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
+// launchExpertDownVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:319, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1465,47 +1440,47 @@ func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:262, order f32_k.
-func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[72], g)
-	}
-}
-
-// launchExpertDownF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:272, order f32_k.
-func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[73], g)
-	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[74], g)
-	}
-}
-
-// launchExpertDownVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:287, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ4KFew(q op.Stream, a op.ExpertDown) {
+// launchExpertDownInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:337, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[75], g)
+		q.Launch(s.kernels[72], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[73], g)
+	}
+}
+
+// launchExpertDownInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:352, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[74], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[75], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[76], g)
 	}
 }
 
-// launchExpertDownVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:303, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ4K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertDownF32Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:278, order f32_k.
+func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[77], g)
 	}
+}
+
+// launchExpertDownF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:288, order f32_k.
+func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[78], g)
@@ -1516,9 +1491,9 @@ func (s *Set) launchExpertDownVnniQ4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:321, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+// launchExpertDownVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:303, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ6KFew(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[80], g)
@@ -1529,9 +1504,9 @@ func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:336, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+// launchExpertDownVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:319, order int8_blocks.
+func (s *Set) launchExpertDownVnniQ6K(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[82], g)
@@ -1546,163 +1521,164 @@ func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:262, order f32_k.
-func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[85], g)
-	}
-}
-
-// launchExpertDownF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:272, order f32_k.
-func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[86], g)
-	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[87], g)
-	}
-}
-
-// launchExpertDownVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:287, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ6KFew(q op.Stream, a op.ExpertDown) {
+// launchExpertDownInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:337, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[88], g)
+		q.Launch(s.kernels[85], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[86], g)
+	}
+}
+
+// launchExpertDownInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:352, order int8_blocks.
+func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[87], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[88], g)
+	}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[89], g)
 	}
 }
 
-// launchExpertDownVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:303, order int8_blocks.
-func (s *Set) launchExpertDownVnniQ6K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:77, order f32_k.
+func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[90], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchExpertUpF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:87, order f32_k.
+func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[91], g)
 	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:198, order f32_k.
+func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[92], g)
 	}
 }
 
-// launchExpertDownInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:321, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:208, order f32_k.
+func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[93], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[94], g)
 	}
 }
 
-// launchExpertDownInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:336, order int8_blocks.
-func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:218, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[94], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[95], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchExpertUpVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:234, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[96], g)
 	}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[97], g)
 	}
 }
 
-// launchExpertUpF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:137, order f32_k.
-func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:249, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[98], g)
 	}
-}
-
-// launchExpertUpF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:147, order f32_k.
-func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[99], g)
 	}
 }
 
-// launchExpertUpDotBf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:157, order bf16_pairs.
-func (s *Set) launchExpertUpDotBf16Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
+// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:264, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[100], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[101], g)
 	}
 }
 
-// launchExpertUpDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:173, order bf16_pairs.
-func (s *Set) launchExpertUpDotBf16(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:198, order f32_k.
+func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[102], g)
 	}
+}
+
+// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:208, order f32_k.
+func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[103], g)
 	}
 }
 
-// launchExpertUpF32Bf16FewPlain: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:188, order f32_k.
-func (s *Set) launchExpertUpF32Bf16FewPlain(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertUpVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:218, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[104], g)
 	}
-}
-
-// launchExpertUpF32Bf16Plain: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:198, order f32_k.
-func (s *Set) launchExpertUpF32Bf16Plain(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[105], g)
 	}
 }
 
-// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:182, order f32_k.
-func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertUpVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:234, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[106], g)
 	}
-}
-
-// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:192, order f32_k.
-func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[107], g)
 	}
 }
 
-// launchExpertUpVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:202, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:249, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1714,8 +1690,8 @@ func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:218, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:264, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1727,50 +1703,50 @@ func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:233, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:198, order f32_k.
+func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[112], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:208, order f32_k.
+func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[113], g)
 	}
 }
 
-// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:248, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
+// launchExpertUpVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:218, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[114], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[115], g)
 	}
 }
 
-// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:182, order f32_k.
-func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertUpVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:234, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[116], g)
 	}
-}
-
-// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:192, order f32_k.
-func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[117], g)
 	}
 }
 
-// launchExpertUpVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:202, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:249, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1782,8 +1758,8 @@ func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:218, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:264, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1795,50 +1771,50 @@ func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:233, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpF32Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:198, order f32_k.
+func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[122], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchExpertUpF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:208, order f32_k.
+func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[123], g)
 	}
 }
 
-// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:248, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
+// launchExpertUpVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:218, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ5_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[124], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[125], g)
 	}
 }
 
-// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:182, order f32_k.
-func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertUpVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:234, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ5_0(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[126], g)
 	}
-}
-
-// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:192, order f32_k.
-func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[127], g)
 	}
 }
 
-// launchExpertUpVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:202, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:249, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1850,8 +1826,8 @@ func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:218, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:264, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1863,50 +1839,50 @@ func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:233, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:198, order f32_k.
+func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[132], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchExpertUpF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:208, order f32_k.
+func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[133], g)
 	}
 }
 
-// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:248, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
+// launchExpertUpVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:218, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ4KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[134], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[135], g)
 	}
 }
 
-// launchExpertUpF32Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:182, order f32_k.
-func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertUpVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:234, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ4K(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[136], g)
 	}
-}
-
-// launchExpertUpF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:192, order f32_k.
-func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[137], g)
 	}
 }
 
-// launchExpertUpVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:202, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ5_0Few(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:249, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1918,8 +1894,8 @@ func (s *Set) launchExpertUpVnniQ5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:218, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ5_0(q op.Stream, a op.ExpertUp) {
+// launchExpertUpInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:264, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
@@ -1931,51 +1907,51 @@ func (s *Set) launchExpertUpVnniQ5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:233, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+// launchExpertUpF32Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:198, order f32_k.
+func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[142], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchExpertUpF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:208, order f32_k.
+func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[143], g)
 	}
 }
 
-// launchExpertUpInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:248, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+// launchExpertUpVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:218, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ6KFew(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[144], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[145], g)
 	}
 }
 
-// launchExpertUpF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:182, order f32_k.
-func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+// launchExpertUpVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:234, order int8_blocks.
+func (s *Set) launchExpertUpVnniQ6K(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[146], g)
 	}
-}
-
-// launchExpertUpF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:192, order f32_k.
-func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[147], g)
 	}
 }
 
-// launchExpertUpVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:202, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ4KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+// launchExpertUpInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:249, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[148], g)
@@ -1986,9 +1962,9 @@ func (s *Set) launchExpertUpVnniQ4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:218, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ4K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+// launchExpertUpInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:264, order int8_blocks.
+func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[150], g)
@@ -1999,127 +1975,127 @@ func (s *Set) launchExpertUpVnniQ4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:233, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[152], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[153], g)
-	}
-}
-
-// launchExpertUpInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:248, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[154], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[155], g)
-	}
-}
-
-// launchExpertUpF32Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:182, order f32_k.
-func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[156], g)
-	}
-}
-
-// launchExpertUpF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:192, order f32_k.
-func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[157], g)
-	}
-}
-
-// launchExpertUpVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:202, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ6KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[158], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[159], g)
-	}
-}
-
-// launchExpertUpVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:218, order int8_blocks.
-func (s *Set) launchExpertUpVnniQ6K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[160], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[161], g)
-	}
-}
-
-// launchExpertUpInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:233, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[162], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[163], g)
-	}
-}
-
-// launchExpertUpInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:248, order int8_blocks.
-func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[164], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[165], g)
-	}
-}
-
 // launchFill: kernels/lib/cpu/base.toml:103.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 32767) / 32768), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[152], g)
+	}
+}
+
+// launchLinearTilesBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:33, order bf16_tiles.
+func (s *Set) launchLinearTilesBf16(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 2048)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[153], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[154], g)
+	}
+}
+
+// launchLinearF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:49, order f32_k.
+func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[155], g)
+	}
+}
+
+// launchLinearF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:59, order f32_k.
+func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[156], g)
+	}
+}
+
+// launchLinearF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, order f32_k.
+func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[157], g)
+	}
+}
+
+// launchLinearF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:42, order f32_k.
+func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[158], g)
+	}
+}
+
+// launchLinearTilesQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearTilesQ8_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[159], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[160], g)
+	}
+}
+
+// launchLinearVnniQ8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:68, order int8_blocks.
+func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[161], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[162], g)
+	}
+}
+
+// launchLinearVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:84, order int8_blocks.
+func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[163], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[164], g)
+	}
+}
+
+// launchLinearVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:100, order int8_blocks.
+func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[165], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[166], g)
 	}
 }
 
-// launchLinearF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:33, order f32_k.
-func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:115, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[167], g)
 	}
-}
-
-// launchLinearF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:43, order f32_k.
-func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[168], g)
 	}
 }
 
-// launchLinearDotBf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:53, order bf16_pairs.
-func (s *Set) launchLinearDotBf16Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
+// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:130, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[169], g)
@@ -2130,9 +2106,9 @@ func (s *Set) launchLinearDotBf16Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:69, order bf16_pairs.
-func (s *Set) launchLinearDotBf16(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
+// launchLinearInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:145, order int8_blocks.
+func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[171], g)
@@ -2143,40 +2119,37 @@ func (s *Set) launchLinearDotBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Bf16FewPlain: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:84, order f32_k.
-func (s *Set) launchLinearF32Bf16FewPlain(q op.Stream, a op.Linear) {
+// launchLinearF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, order f32_k.
+func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[173], g)
 	}
 }
 
-// launchLinearF32Bf16Plain: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:94, order f32_k.
-func (s *Set) launchLinearF32Bf16Plain(q op.Stream, a op.Linear) {
+// launchLinearF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:42, order f32_k.
+func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[174], g)
 	}
 }
 
-// launchLinearF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, order f32_k.
-func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearTilesQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearTilesQ4_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[175], g)
 	}
-}
-
-// launchLinearF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:42, order f32_k.
-func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[176], g)
 	}
 }
 
-// launchLinearVnniQ8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:68, order int8_blocks.
+func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2188,8 +2161,8 @@ func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:68, order int8_blocks.
-func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:84, order int8_blocks.
+func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2201,8 +2174,8 @@ func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:84, order int8_blocks.
-func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:100, order int8_blocks.
+func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2214,8 +2187,8 @@ func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:99, order int8_blocks.
-func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
+// launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:115, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2227,8 +2200,8 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:114, order int8_blocks.
-func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
+// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:130, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2240,8 +2213,8 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:129, order int8_blocks.
-func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
+// launchLinearInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:145, order int8_blocks.
+func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2253,105 +2226,11 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, order f32_k.
-func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[189], g)
-	}
-}
-
-// launchLinearF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:42, order f32_k.
-func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[190], g)
-	}
-}
-
-// launchLinearVnniQ4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[191], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[192], g)
-	}
-}
-
-// launchLinearVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:68, order int8_blocks.
-func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[193], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[194], g)
-	}
-}
-
-// launchLinearVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:84, order int8_blocks.
-func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[195], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[196], g)
-	}
-}
-
-// launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:99, order int8_blocks.
-func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[197], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[198], g)
-	}
-}
-
-// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:114, order int8_blocks.
-func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[199], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[200], g)
-	}
-}
-
-// launchLinearInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:129, order int8_blocks.
-func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[201], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[202], g)
-	}
-}
-
 // launchLinearF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:32, order f32_k.
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -2359,85 +2238,98 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
-// launchLinearVnniQ4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:52, order int8_blocks.
+// launchLinearTilesQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearTilesQ4_1(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[191], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[192], g)
+	}
+}
+
+// launchLinearVnniQ4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[193], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
-// launchLinearVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[195], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
-// launchLinearVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:84, order int8_blocks.
+// launchLinearVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:100, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[197], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
-// launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:99, order int8_blocks.
+// launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:115, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[199], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
-// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:114, order int8_blocks.
+// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:130, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[201], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
-// launchLinearInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:129, order int8_blocks.
+// launchLinearInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:145, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[203], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
@@ -2445,7 +2337,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -2453,51 +2345,132 @@ func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[206], g)
+	}
+}
+
+// launchLinearTilesQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearTilesQ5_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[207], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[208], g)
+	}
+}
+
+// launchLinearVnniQ5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:68, order int8_blocks.
+func (s *Set) launchLinearVnniQ5_0Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[209], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[210], g)
+	}
+}
+
+// launchLinearVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:84, order int8_blocks.
+func (s *Set) launchLinearVnniQ5_0Few(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[211], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[212], g)
+	}
+}
+
+// launchLinearVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:100, order int8_blocks.
+func (s *Set) launchLinearVnniQ5_0(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[213], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[214], g)
+	}
+}
+
+// launchLinearInt8Q5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:115, order int8_blocks.
+func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[215], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[216], g)
+	}
+}
+
+// launchLinearInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:130, order int8_blocks.
+func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[217], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[218], g)
 	}
 }
 
-// launchLinearVnniQ5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearVnniQ5_0Short(q op.Stream, a op.Linear) {
+// launchLinearInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:145, order int8_blocks.
+func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[219], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[220], g)
 	}
 }
 
-// launchLinearVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:68, order int8_blocks.
-func (s *Set) launchLinearVnniQ5_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:32, order f32_k.
+func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[221], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchLinearF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:42, order f32_k.
+func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[222], g)
 	}
 }
 
-// launchLinearVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:84, order int8_blocks.
-func (s *Set) launchLinearVnniQ5_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearTilesQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearTilesQ4K(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[223], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[224], g)
 	}
 }
 
-// launchLinearInt8Q5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:99, order int8_blocks.
-func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:68, order int8_blocks.
+func (s *Set) launchLinearVnniQ4KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2509,8 +2482,8 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:114, order int8_blocks.
-func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:84, order int8_blocks.
+func (s *Set) launchLinearVnniQ4KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2522,8 +2495,8 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:129, order int8_blocks.
-func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
+// launchLinearVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:100, order int8_blocks.
+func (s *Set) launchLinearVnniQ4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2535,97 +2508,42 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:32, order f32_k.
-func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearInt8Q4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:115, order int8_blocks.
+func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[231], g)
 	}
-}
-
-// launchLinearF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:42, order f32_k.
-func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[232], g)
 	}
 }
 
-// launchLinearVnniQ4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearVnniQ4KShort(q op.Stream, a op.Linear) {
+// launchLinearInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:130, order int8_blocks.
+func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[233], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[234], g)
 	}
 }
 
-// launchLinearVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:68, order int8_blocks.
-func (s *Set) launchLinearVnniQ4KFew(q op.Stream, a op.Linear) {
+// launchLinearInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:145, order int8_blocks.
+func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[235], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[236], g)
-	}
-}
-
-// launchLinearVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:84, order int8_blocks.
-func (s *Set) launchLinearVnniQ4K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[237], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[238], g)
-	}
-}
-
-// launchLinearInt8Q4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:99, order int8_blocks.
-func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[239], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[240], g)
-	}
-}
-
-// launchLinearInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:114, order int8_blocks.
-func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[241], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[242], g)
-	}
-}
-
-// launchLinearInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:129, order int8_blocks.
-func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[243], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -2633,7 +2551,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -2641,12 +2559,64 @@ func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[238], g)
+	}
+}
+
+// launchLinearTilesQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:52, order int8_blocks.
+func (s *Set) launchLinearTilesQ6K(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[239], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[240], g)
+	}
+}
+
+// launchLinearVnniQ6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:68, order int8_blocks.
+func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[241], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[242], g)
+	}
+}
+
+// launchLinearVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:84, order int8_blocks.
+func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[243], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[244], g)
+	}
+}
+
+// launchLinearVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:100, order int8_blocks.
+func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[245], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[246], g)
 	}
 }
 
-// launchLinearVnniQ6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:52, order int8_blocks.
-func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
+// launchLinearInt8Q6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:115, order int8_blocks.
+func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2658,8 +2628,8 @@ func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:68, order int8_blocks.
-func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
+// launchLinearInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:130, order int8_blocks.
+func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2671,8 +2641,8 @@ func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:84, order int8_blocks.
-func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
+// launchLinearInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:145, order int8_blocks.
+func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
@@ -2684,56 +2654,59 @@ func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:99, order int8_blocks.
-func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLogitsF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:68, order f32_k.
+func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[253], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchLogitsF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:159, order f32_k.
+func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[254], g)
 	}
 }
 
-// launchLinearInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:114, order int8_blocks.
-func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLogitsVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:169, order int8_blocks.
+func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[255], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[256], g)
 	}
 }
 
-// launchLinearInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:129, order int8_blocks.
-func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:184, order int8_blocks.
+func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[257], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[258], g)
 	}
 }
 
-// launchLogitsF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:103, order f32_k.
-func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
+// launchLogitsF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:159, order f32_k.
+func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[259], g)
 	}
 }
 
-// launchLogitsDotBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:113, order bf16_pairs.
-func (s *Set) launchLogitsDotBf16(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 1) / 2) * 8)}
+// launchLogitsVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:169, order int8_blocks.
+func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[260], g)
@@ -2744,215 +2717,152 @@ func (s *Set) launchLogitsDotBf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Bf16Plain: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:128, order f32_k.
-func (s *Set) launchLogitsF32Bf16Plain(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[262], g)
-	}
-}
-
-// launchLogitsF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:143, order f32_k.
-func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
-	}
-}
-
-// launchLogitsVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:153, order int8_blocks.
-func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[264], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[265], g)
-	}
-}
-
-// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:168, order int8_blocks.
-func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[266], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[267], g)
-	}
-}
-
-// launchLogitsF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:143, order f32_k.
-func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[268], g)
-	}
-}
-
-// launchLogitsVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:153, order int8_blocks.
-func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[269], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[270], g)
-	}
-}
-
-// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[262], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
-// launchLogitsF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:143, order f32_k.
+// launchLogitsF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:159, order f32_k.
 func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
-// launchLogitsVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:153, order int8_blocks.
+// launchLogitsVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[265], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
-// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[267], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
-// launchLogitsF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:143, order f32_k.
+// launchLogitsF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:159, order f32_k.
 func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
-// launchLogitsVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:153, order int8_blocks.
+// launchLogitsVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ5_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[270], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
-// launchLogitsInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[272], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
-// launchLogitsF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:143, order f32_k.
+// launchLogitsF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:159, order f32_k.
 func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
-// launchLogitsVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:153, order int8_blocks.
+// launchLogitsVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[275], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
-// launchLogitsInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[277], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
-// launchLogitsF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:143, order f32_k.
+// launchLogitsF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:159, order f32_k.
 func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
-// launchLogitsVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:153, order int8_blocks.
+// launchLogitsVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ6K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[280], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
-// launchLogitsInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[282], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -2960,7 +2870,7 @@ func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -2968,7 +2878,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -2976,7 +2886,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -2984,7 +2894,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -2992,7 +2902,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -3000,7 +2910,7 @@ func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -3008,7 +2918,7 @@ func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -3017,11 +2927,11 @@ func (s *Set) launchAttentionSplitsBf16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[291], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -3030,11 +2940,11 @@ func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[293], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -3042,7 +2952,7 @@ func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -3050,7 +2960,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -3058,7 +2968,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -3066,7 +2976,7 @@ func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -3074,7 +2984,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -3082,7 +2992,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -3090,7 +3000,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -3098,7 +3008,7 @@ func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[311], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[302], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteMany: kernels/lib/cpu/base.toml:129.
@@ -3106,10 +3016,10 @@ func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[303], g)
 	}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[313], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[304], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchSample: kernels/lib/cpu/base.toml:143.
@@ -3117,11 +3027,11 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[305], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -3129,7 +3039,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -3137,7 +3047,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -3145,7 +3055,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -3153,7 +3063,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -3161,7 +3071,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -3169,7 +3079,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -3177,7 +3087,7 @@ func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -3185,7 +3095,7 @@ func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
