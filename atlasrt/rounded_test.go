@@ -60,6 +60,16 @@ func (w roundWatch) Linear(q op.Stream, x op.Linear)         { w.Set.Linear(w.no
 func (w roundWatch) ExpertUp(q op.Stream, x op.ExpertUp)     { w.Set.ExpertUp(w.note(q, up(x)), x) }
 func (w roundWatch) ExpertDown(q op.Stream, x op.ExpertDown) { w.Set.ExpertDown(w.note(q, down(x)), x) }
 
+// What a fused operation rounds, the plain one that is part of it must.
+
+func (w roundWatch) NormLinear(q op.Stream, x op.NormLinear) bool {
+	return w.Set.NormLinear(w.note(q, linear(op.Linear{W: x.W, Rows: x.Rows})), x)
+}
+
+func (w roundWatch) GatedLinear(q op.Stream, x op.GatedLinear) bool {
+	return w.Set.GatedLinear(w.note(q, linear(op.Linear{W: x.W, Rows: x.Rows})), x)
+}
+
 // roundedCalls tells which calls of a prompt that runs in one step have their activations rounded on a target.
 func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, tokens []int32) map[product]string {
 	t.Helper()
