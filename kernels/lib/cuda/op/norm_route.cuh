@@ -61,13 +61,14 @@ __device__ void norm_route(const atlas_NormRoute &a) {
 #pragma unroll
     for (int i = 0; i < 2; i++) factor[i] = mine ? row_scale(a.W, 0, strip * 16 + pair * 2 + i) * unit_t::kFactor : 0.0f;
     unit_t w[shape::kUnits];
-    __syncthreads();
-    if (mine) {
-        wait_barrier(weights_there, 0);
+    const auto load_weights = [&]() {
 #pragma unroll
         for (int i = 0; i < shape::kUnits; i++)
             if (warp() + i * 8 < units) w[i].load(norm_route_shared + (warp() + i * 8) * unit_t::kBytes);
-    }
+    };
+    __syncthreads();
+    if (mine) wait_barrier(weights_there, 0);
+    if (mine && kRows == 1) load_weights();  // more rows need the registers
     wait_cluster();
     wait_for_previous();
 
@@ -116,6 +117,7 @@ __device__ void norm_route(const atlas_NormRoute &a) {
 
     if (mine) {
         float part[4] = {};
+        if (kRows > 1) load_weights();
         const uint32_t at = memory + shape::kRowsAt + min(lane() % 8, rows - 1) * shape::kPitch + lane() / 8 * 16 + warp() * 128;
 #pragma unroll
         for (int i = 0; i < shape::kUnits; i++) {

@@ -76,11 +76,15 @@ __device__ void zero_tails(uint32_t pool, int rows, int pitch, int cols) {
     for (int i = threadIdx.x; i < rows * tail; i += kThreads) store_shared(pool + i / tail * pitch + cols * 2 + i % tail * 16, uint4{});
 }
 
-// Copies rows of activations; all threads, each of which arrives at the barrier.
+// Copies rows of activations; all threads, each of which arrives at the barrier. All blocks read the same rows at the same time, so
+// each begins elsewhere: memory serves one block after the other where they ask for the same bytes.
 template <int kThreads>
 __device__ void copy_rows(uint32_t pool, int pitch, const atlas_act *from, int rows, int cols, uint32_t barrier) {
-    const int chunks = cols / 8;
-    for (int i = threadIdx.x; i < rows * chunks; i += kThreads) copy_async(pool + i / chunks * pitch + i % chunks * 16, from + size_t(i) * 8, true);
+    const int chunks = cols / 8, all = rows * chunks, first = int(int64_t(all) * blockIdx.x / gridDim.x);
+    for (int i = threadIdx.x; i < all; i += kThreads) {
+        const int j = i + first < all ? i + first : i + first - all;
+        copy_async(pool + j / chunks * pitch + j % chunks * 16, from + size_t(j) * 8, true);
+    }
     arrive_after_copies(barrier);
 }
 

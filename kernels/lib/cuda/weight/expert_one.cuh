@@ -1,11 +1,9 @@
-// ExpertUp and ExpertDown for one row and at most eight picks, any scheme. Little lies between the router and the last byte of
-// weights: what can be worked out before is, and all copies begin as soon as the picks are known. expert_up_one lets the next
-// kernel start only then; expert_down_one, started so early, has its weights when the kernel before it ends, if there is room for
-// both on a multiprocessor. The bits of a pick are those of expert_tiles.cuh.
+// ExpertDown for one row and at most eight picks, any scheme. What does not depend on the activations is done, and weights are asked
+// for, before the kernel before this one has ended, if there is room for both on a multiprocessor. The bits of a pick are those of
+// expert_tiles.cuh.
 //
-// Any grid along x. W.Cols%8 == 0, and the rows that are multiplied, 128·⌈Cols/64⌉ bytes each, fit kPool: one in ExpertUp, TopK in
-// ExpertDown. expert_up_one: kTeams·256/kJoin threads, W.Rows%32 == 0. expert_down_one: 512/kJoin threads. Dynamic shared memory:
-// the shape's kShared.
+// Any grid along x; 512/kJoin threads. W.Cols%8 == 0, and TopK rows of 128·⌈Cols/64⌉ bytes fit kPool. Dynamic shared memory: the shape's
+// kShared.
 #pragma once
 #include "lib/cuda/weight/ring.cuh"
 
@@ -58,23 +56,13 @@ struct one_walk {
     }
 };
 
-template <atlas_Scheme kScheme, int kTeams, int kUnits, int kPieces, int kStages, int kPool>
-struct expert_up_one_shape {
-    using unit_t = unit<kScheme>;
-    static constexpr int kWarps = kTeams * 8, kStrip = kUnits * unit_t::kBytes, kSlot = (2 * kStrip + 127) / 128 * 128, kRing = kStages * kSlot;
-    static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : kUnits;  // of a strip's part of a piece
-    static constexpr int kRowAt = kWarps * kRing, kSumsAt = kRowAt + kPool, kTableAt = kSumsAt + kTeams * 2 * 8 * 32 * 4;
-    static constexpr int kBarriersAt = kTableAt + (2 * kOnePicks + 4) * 4, kShared = (kBarriersAt + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
-    static_assert(kPieces % kStages == 0 && 2 * kCopies <= 32, "slots are used alike; a lane per copy");
-};
-
 template <atlas_Scheme kScheme, int kJoin, int kUnits, int kStages, int kPool>
 struct expert_down_one_shape {
     using walk = one_walk<kScheme, 1, 2, kJoin, kUnits, kStages>;
     static constexpr int kWarps = 2 * kOnePicks / kJoin;
     static constexpr int kRowsAt = kWarps * walk::ring_t::kBytes, kProductsAt = kRowsAt + kPool, kScalesAt = kProductsAt + 2 * kOnePicks * 16 * 4;
     static constexpr int kTableAt = kScalesAt + kOnePicks * 16 * 4, kBarriersAt = kTableAt + 2 * kOnePicks * 4;
-    static constexpr int kShared = (kBarriersAt + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
+    static constexpr int kShared = (kBarriersAt + kWarps * kStages * 8 + 127) / 128 * 128;
 };
 
 // Zeros what follows the last column in rows of 64·units columns.
@@ -86,108 +74,6 @@ __device__ void clear_tails(uint32_t rows_at, int rows, int units, int cols) {
 
 }  // namespace atlas
 
-// Teams of eight warps take items, which are 16 gates and their ups of a pick; a warp multiplies an eighth of the columns, in
-// kPieces of kUnits units at most.
-template <atlas_Scheme kScheme, int kTeams, int kUnits, int kPieces, int kStages, int kPool>
-__device__ void expert_up_one(const atlas_ExpertUp &a) {
-    using namespace atlas;
-    using shape = expert_up_one_shape<kScheme, kTeams, kUnits, kPieces, kStages, kPool>;
-    using unit_t = unit<kScheme>;
-    constexpr int kThreads = shape::kWarps * 32, kTurns = kPieces / kStages;
-    const atlas_Weight &w = a.W;
-    const int team = warp() / 8, part = warp() % 8, half = w.Rows / 2, groups = half / 16, units = (w.Cols + 63) / 64;
-    const int begin = units * part / 8, end = units * (part + 1) / 8;
-    const uint32_t memory = shared_address(strip_shared), row_there = memory + shape::kBarriersAt, slots = memory + warp() * shape::kRing;
-    const uint32_t barriers = row_there + 8 + warp() * kStages * 8;
-    int *const experts = reinterpret_cast<int *>(strip_shared + shape::kTableAt), *const order = experts + kOnePicks, &count = order[kOnePicks];
-    int pick = (team * gridDim.x + blockIdx.x) / groups, group = (team * gridDim.x + blockIdx.x) % groups;
-    if (lane() == 0) {
-        if (warp() == 0) init_barrier(row_there, 1);
-        for (int s = 0; s < kStages; s++) init_barrier(barriers + s * 8, 1);
-        fence_barriers();
-    }
-    if (threadIdx.x < kOnePicks) experts[threadIdx.x] = 0;
-    clear_tails<kThreads>(memory + shape::kRowAt, 1, units, w.Cols);
-    __syncthreads();
-    wait_for_previous();
-    if (warp() == 0) {
-        const int sorted = lane() < a.TopK ? __ldcg(a.Order + lane()) : 0, all = __ldcg(a.Starts + w.Count);
-        for (int base = 0; base < w.Count; base += 128) {
-            int first[4], last[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int e = base + i * 32 + lane();
-                first[i] = e < w.Count ? __ldcg(a.Starts + e) : 0, last[i] = e < w.Count ? __ldcg(a.Starts + e + 1) : 0;
-            }
-#pragma unroll
-            for (int i = 0; i < 4; i++)  // an expert has one pick of the row at most
-                if (first[i] >= 0 && first[i] < last[i] && first[i] < kOnePicks) experts[first[i]] = base + i * 32 + lane();
-        }
-        if (lane() < kOnePicks) order[lane()] = min(max(sorted, 0), a.TopK - 1);
-        if (lane() == 0) count = min(all, min(a.TopK, kOnePicks));
-    } else if (threadIdx.x == 32) {
-        arrive_expecting(row_there, w.Cols * 2);
-        copy_bulk(memory + shape::kRowAt, a.In, w.Cols * 2, row_there);
-    }
-    __syncthreads();
-    for (int round = 0; pick < count; round++) {
-        const int expert = experts[pick];
-        const uint8_t *const from = unit_t::at(w, expert, group + lane() / shape::kCopies % 2 * groups, begin + lane() % shape::kCopies);
-        const auto copy = [&](int p) {  // also nothing
-            const int u = begin + p * kUnits, n = max(min(kUnits, end - u), 0), strip = n ? unit_t::bytes(w.Cols, u, n) : 0;
-            const uint32_t slot = slots + p % kStages * shape::kSlot, barrier = barriers + p % kStages * 8;
-            if (lane() == 0) arrive_expecting(barrier, 2 * strip);
-            __syncwarp();
-            if (lane() < 2 * shape::kCopies && lane() % shape::kCopies < n)
-                copy_bulk(slot + lane() / shape::kCopies * shape::kStrip + lane() % shape::kCopies * unit_t::kBytes, from + size_t(p) * kUnits * unit_t::kPitch,
-                          shape::kCopies == 1 ? strip : unit_t::kBytes, barrier);
-        };
-#pragma unroll
-        for (int p = 0; p < kStages; p++) copy(p);
-        if (round == 0) release_next();  // its copies come after these
-        const int n = group * 16 + lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
-        const float scale = part == 0 ? row_scale(w, expert, n) * unit_t::kFactor : 0.0f;
-        block_scales<kScheme> blocks[2];
-#pragma unroll
-        for (int s = 0; s < 2; s++) blocks[s].load(w, expert, group + s * groups, begin, end);
-        if (round == 0) wait_barrier(row_there, 0);
-        float c[2][1][4] = {};
-        const uint32_t lanes[1] = {uint32_t(lane() / 8 * 16)};
-#pragma unroll
-        for (int p = 0; p < kPieces; p++) {
-            const uint32_t slot = slots + p % kStages * shape::kSlot;
-            wait_barrier(barriers + p % kStages * 8, (round * kTurns + p / kStages) % 2);
-#pragma unroll
-            for (int i = 0; i < kUnits; i++) {
-                const int u = begin + p * kUnits + i;
-                if (u >= end) break;
-                unit_product<kScheme, 1, 2> product;
-                const float factor[2] = {blocks[0].of(w, expert, group, begin, u), blocks[1].of(w, expert, group + groups, begin, u)};
-                const uint32_t x = memory + shape::kRowAt + u * 128;
-                product.load(slot + i * unit_t::kBytes + lane() * 16, slot + i * unit_t::kBytes + unit_t::scales_at(), shape::kStrip, x, lanes);
-                product.multiply(x, lanes, w.Cols - u * 64, factor, c);
-            }
-            __syncwarp();
-            if (p + kStages < kPieces) copy(p + kStages);
-        }
-        float *const sums = reinterpret_cast<float *>(strip_shared + shape::kSumsAt) + (team * 2 + round % 2) * 256;
-        if (lane() % 4 == 0)
-#pragma unroll
-            for (int i = 0; i < 4; i++) sums[part * 32 + i * 8 + lane() / 4] = c[i / 2][0][i % 2 * 2];
-        sync_named<256>(1 + team);
-        if (part == 0) {
-            float sum = 0;
-#pragma unroll
-            for (int p = 0; p < 8; p++) sum += sums[p * 32 + lane()];
-            sum *= scale;
-            const float up = __shfl_down_sync(kAllLanes, sum, 16);
-            if (lane() < 16) a.Out[size_t(order[pick]) * half + n] = __float2bfloat16_rn(silu(sum) * up);
-        }
-        group += gridDim.x * kTeams % groups, pick += gridDim.x * kTeams / groups;
-        if (group >= groups) group -= groups, pick++;
-    }
-}
-
 // Sixteen outputs at a time; a warp multiplies a pick, or half of its columns where kJoin is 1.
 template <atlas_Scheme kScheme, int kJoin, int kUnits, int kStages, int kPool>
 __device__ void expert_down_one(const atlas_ExpertDown &a) {
@@ -197,23 +83,21 @@ __device__ void expert_down_one(const atlas_ExpertDown &a) {
     constexpr int kThreads = shape::kWarps * 32, kTeam = 2 / kJoin;
     const atlas_Weight &w = a.W;
     const int pick = warp() / kTeam, member = warp() % kTeam, strips = (w.Rows + 15) / 16, total = min(a.TopK, kOnePicks);
-    const uint32_t memory = shared_address(strip_shared), rows_there = memory + shape::kBarriersAt;
+    const uint32_t memory = shared_address(strip_shared);
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt), *const scales = reinterpret_cast<float *>(strip_shared + shape::kScalesAt);
     int *const experts = reinterpret_cast<int *>(strip_shared + shape::kTableAt);
     float *const weights = reinterpret_cast<float *>(experts + kOnePicks);
-    typename shape::walk walk(strip_shared + warp() * shape::walk::ring_t::kBytes, strip_shared + shape::kBarriersAt + 8 + warp() * kStages * 8, w.Cols, member);
+    typename shape::walk walk(strip_shared + warp() * shape::walk::ring_t::kBytes, strip_shared + shape::kBarriersAt + warp() * kStages * 8, w.Cols, member);
     const int pitch = walk.units * 128;
-    if (threadIdx.x == 0) init_barrier(rows_there, 1), fence_barriers();
     clear_tails<kThreads>(memory + shape::kRowsAt, total, walk.units, w.Cols);
-    const auto read_picks = [&]() {  // by the first warp; tells whether there are others than before
-        bool news = false;
-        if (lane() < kOnePicks) {
-            const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1, expert = id < w.Count ? id : -1;
-            const float weight = lane() < total ? __ldcg(a.Weights + lane()) : 0.0f;
-            news = experts[lane()] != expert;
-            experts[lane()] = expert, weights[lane()] = weight;
-        }
-        return news;
+    struct choice {
+        int expert;
+        float weight;
+    };
+    const auto read_pick = [&]() {  // of a lane of the first warp
+        const bool there = lane() < total;
+        const int id = there ? __ldcg(a.IDs + lane()) : -1;
+        return choice{id < w.Count ? id : -1, there ? __ldcg(a.Weights + lane()) : 0.0f};
     };
     int strip = 0, begun = 0;  // of the next piece to copy, and how many there were
     const auto fill = [&]() {
@@ -237,22 +121,32 @@ __device__ void expert_down_one(const atlas_ExpertDown &a) {
     // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
     // what was copied is thrown away.
     release_next();
-    if (warp() == 0) read_picks();
+    if (warp() == 0 && lane() < kOnePicks) experts[lane()] = read_pick().expert;
     __syncthreads();
     start();
     wait_for_previous();
-    if (threadIdx.x == 32) {
-        arrive_expecting(rows_there, total * w.Cols * 2);
-        for (int p = 0; p < total; p++) copy_bulk(memory + shape::kRowsAt + p * pitch, a.In + size_t(p) * w.Cols, w.Cols * 2, rows_there);
+    if (pick < total) {  // all blocks read the same rows at the same time, so each begins elsewhere
+        const int chunks = w.Cols / 8, turn = int(int64_t(chunks) * blockIdx.x / gridDim.x);
+        for (int i = member * 32 + lane(); i < chunks; i += kTeam * 32) {
+            const int c = i + turn < chunks ? i + turn : i + turn - chunks;
+            copy_async(memory + shape::kRowsAt + pick * pitch + c * 16, a.In + size_t(pick) * w.Cols + c * 8, true);
+        }
     }
-    __syncthreads();
-    const bool news = warp() == 0 && read_picks();
+    commit_copies();
+    choice now = {};
+    bool news = false;
+    if (warp() == 0 && lane() < kOnePicks) {
+        now = read_pick();
+        news = experts[lane()] != now.expert, weights[lane()] = now.weight;
+    }
+    wait_copies<0>();
     if (__syncthreads_or(news)) {
+        if (warp() == 0 && lane() < kOnePicks) experts[lane()] = now.expert;
+        __syncthreads();
         for (int s = 0; s < begun; s++) walk.ring.wait(), walk.ring.drop();
         walk.part = 0, walk.u = walk.begin(0);
         start();
     }
-    wait_barrier(rows_there, 0);
     for (int at = blockIdx.x; at < strips; at += gridDim.x) {
         const int expert = experts[pick];
         if (expert >= 0) {

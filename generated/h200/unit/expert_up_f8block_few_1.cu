@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/expert_one.cuh"
+#include "lib/cuda/weight/expert_up_few.cuh"
 
 struct arguments {
     atlas_ExpertUp op;
 };
 
-extern "C" __global__ void __launch_bounds__(768, 1) atlas_expert_up_f8block_one(const __grid_constant__ arguments a) {
-    expert_up_one<ATLAS_SCHEME_F8BLOCK, 3, 1, 4, 2, 4096>(a.op);
+extern "C" __global__ void __launch_bounds__(768, 1) atlas_expert_up_f8block_few_1(const __grid_constant__ arguments a) {
+    expert_up_few<ATLAS_SCHEME_F8BLOCK, 1, 3, 1, 4, 2, 4112>(a.op);
 }
