@@ -63,22 +63,22 @@ var Kernels = [...]string{
 	"atlas_expert_down_nvfp4_1",
 	"atlas_expert_up_bf16_8",
 	"atlas_expert_up_bf16",
-	"atlas_expert_up_q8_0_one",
+	"atlas_expert_up_q8_0_few",
 	"atlas_expert_up_q8_0_tiles",
 	"atlas_expert_up_q8_0",
-	"atlas_expert_up_q4_0_one",
+	"atlas_expert_up_q4_0_few",
 	"atlas_expert_up_q4_0_tiles",
 	"atlas_expert_up_q4_0",
-	"atlas_expert_up_q4_1_one",
+	"atlas_expert_up_q4_1_few",
 	"atlas_expert_up_q4_1_tiles",
 	"atlas_expert_up_q4_1",
-	"atlas_expert_up_f8_one",
+	"atlas_expert_up_f8_few",
 	"atlas_expert_up_f8_tiles",
 	"atlas_expert_up_f8",
-	"atlas_expert_up_f8block_one",
+	"atlas_expert_up_f8block_few",
 	"atlas_expert_up_f8block_tiles",
 	"atlas_expert_up_f8block",
-	"atlas_expert_up_nvfp4_one",
+	"atlas_expert_up_nvfp4_few",
 	"atlas_expert_up_nvfp4_tiles",
 	"atlas_expert_up_nvfp4",
 	"atlas_fill",
@@ -355,7 +355,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	case op.SchemeQ8_0:
 		switch {
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchExpertUpQ8_0One(q, a)
+			s.launchExpertUpQ8_0Few(q, a)
 		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ8_0Tiles(q, a)
 		default:
@@ -364,7 +364,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	case op.SchemeQ4_0:
 		switch {
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchExpertUpQ4_0One(q, a)
+			s.launchExpertUpQ4_0Few(q, a)
 		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ4_0Tiles(q, a)
 		default:
@@ -373,7 +373,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	case op.SchemeQ4_1:
 		switch {
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchExpertUpQ4_1One(q, a)
+			s.launchExpertUpQ4_1Few(q, a)
 		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ4_1Tiles(q, a)
 		default:
@@ -382,7 +382,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	case op.SchemeF8:
 		switch {
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchExpertUpF8One(q, a)
+			s.launchExpertUpF8Few(q, a)
 		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpF8Tiles(q, a)
 		default:
@@ -391,7 +391,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	case op.SchemeF8Block:
 		switch {
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchExpertUpF8blockOne(q, a)
+			s.launchExpertUpF8blockFew(q, a)
 		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpF8blockTiles(q, a)
 		default:
@@ -400,7 +400,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	case op.SchemeNVFP4:
 		switch {
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchExpertUpNvfp4One(q, a)
+			s.launchExpertUpNvfp4Few(q, a)
 		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpNvfp4Tiles(q, a)
 		default:
@@ -1095,8 +1095,8 @@ func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0One: kernels/lib/cuda/q8_0.toml:120, order few.
-func (s *Set) launchExpertUpQ8_0One(q op.Stream, a op.ExpertUp) {
+// launchExpertUpQ8_0Few: kernels/lib/cuda/q8_0.toml:120, order few.
+func (s *Set) launchExpertUpQ8_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[46], op.Grid{X: 188, Y: 1, Z: 1})
 }
@@ -1115,8 +1115,8 @@ func (s *Set) launchExpertUpQ8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0One: kernels/lib/cuda/q4_0.toml:120, order few.
-func (s *Set) launchExpertUpQ4_0One(q op.Stream, a op.ExpertUp) {
+// launchExpertUpQ4_0Few: kernels/lib/cuda/q4_0.toml:120, order few.
+func (s *Set) launchExpertUpQ4_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[49], op.Grid{X: 188, Y: 1, Z: 1})
 }
@@ -1135,8 +1135,8 @@ func (s *Set) launchExpertUpQ4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1One: kernels/lib/cuda/q4_1.toml:120, order few.
-func (s *Set) launchExpertUpQ4_1One(q op.Stream, a op.ExpertUp) {
+// launchExpertUpQ4_1Few: kernels/lib/cuda/q4_1.toml:120, order few.
+func (s *Set) launchExpertUpQ4_1Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[52], op.Grid{X: 188, Y: 1, Z: 1})
 }
@@ -1155,8 +1155,8 @@ func (s *Set) launchExpertUpQ4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8One: kernels/lib/cuda/f8.toml:120, order few.
-func (s *Set) launchExpertUpF8One(q op.Stream, a op.ExpertUp) {
+// launchExpertUpF8Few: kernels/lib/cuda/f8.toml:120, order few.
+func (s *Set) launchExpertUpF8Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[55], op.Grid{X: 188, Y: 1, Z: 1})
 }
@@ -1175,8 +1175,8 @@ func (s *Set) launchExpertUpF8(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8blockOne: kernels/lib/cuda/f8block.toml:120, order few.
-func (s *Set) launchExpertUpF8blockOne(q op.Stream, a op.ExpertUp) {
+// launchExpertUpF8blockFew: kernels/lib/cuda/f8block.toml:120, order few.
+func (s *Set) launchExpertUpF8blockFew(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[58], op.Grid{X: 188, Y: 1, Z: 1})
 }
@@ -1195,8 +1195,8 @@ func (s *Set) launchExpertUpF8block(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4One: kernels/lib/cuda/nvfp4.toml:120, order few.
-func (s *Set) launchExpertUpNvfp4One(q op.Stream, a op.ExpertUp) {
+// launchExpertUpNvfp4Few: kernels/lib/cuda/nvfp4.toml:120, order few.
+func (s *Set) launchExpertUpNvfp4Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[61], op.Grid{X: 188, Y: 1, Z: 1})
 }

@@ -9,12 +9,12 @@ inline constexpr int kSMs = 148;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 0;
-#include "lib/cuda/weight/expert_one.cuh"
+#include "lib/cuda/weight/expert_up_few.cuh"
 
 struct arguments {
     atlas_ExpertUp op;
 };
 
-extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_up_q8_0_one(const __grid_constant__ arguments a) {
-    expert_up_one<ATLAS_SCHEME_Q8_0, 2, 1, 8, 2, 8192>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_up_q8_0_few(const __grid_constant__ arguments a) {
+    expert_up_few<ATLAS_SCHEME_Q8_0, 1, 2, 1, 8, 2, 8208>(a.op);
 }
