@@ -91,8 +91,7 @@ struct post {
                         values[i] = join(state[i], part.x, part.y).fold(values[i], mail.values[place][b][d][q]);
                     }
                 }
-                __syncwarp();
-                if (lane() == 0) arrive(at(&mail.folded[place]));
+                arrive(at(&mail.folded[place]));
             }
 #pragma unroll
             for (int i = 0; i < kEach; i++) {
@@ -122,7 +121,7 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
         init_ring<kBringWarps>(r);
         for (int i = 0; i < mail.kPlaces; i++) {
             atlas::init_barrier(__cvta_generic_to_shared(&mail.posted[i]), 1);
-            atlas::init_barrier(__cvta_generic_to_shared(&mail.folded[i]), kFoldWarps);
+            atlas::init_barrier(__cvta_generic_to_shared(&mail.folded[i]), kFoldWarps * 32);
         }
         atlas::fence_barriers();
     }

@@ -57,7 +57,7 @@ template <int kWarps, int kDim, int kSlots>
 __device__ void init_ring(const ring<kDim, kSlots> &r) {
     for (int i = 0; i < kSlots; i++) {
         init_barrier(r.barriers + i * 16, kWarps * 32);
-        init_barrier(r.barriers + i * 16 + 8, kFewWarps);
+        init_barrier(r.barriers + i * 16 + 8, kFewWarps * 32);
     }
 }
 
@@ -210,7 +210,7 @@ __device__ few_part<kDim, kColumns> attend(const few_queries<kDim, kColumns> &qu
     const int l = lane(), g = l / 4, q0 = l % 4 * 2, w = warp();
     const auto done = [&] {
         __syncwarp();
-        if (l == 0) arrive(r.free());
+        arrive(r.free());
         r.next();
     };
     few_part<kDim, kColumns> part;

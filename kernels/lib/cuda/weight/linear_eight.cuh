@@ -87,9 +87,9 @@ struct eight {
                          int(blockIdx.x) + ring * int(gridDim.x), kRings * int(gridDim.x), ring};
         if (warp() >= kWarps) {
             if (warp() == kWarps && lane() == 0) {
-                for (int s = 0; s < kRings * kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), 8 * kSharers);
+                for (int s = 0; s < kRings * kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), 8 * kSharers * 32);
                 for (int t = 0; t < kTeams; t++)
-                    for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8), init_barrier(taken(t, s), 1);
+                    for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8 * 32), init_barrier(taken(t, s), 32);
                 fence_barriers();
             }
             if constexpr (kRings > 1) sync_named<kRings * 32>(2);
@@ -258,8 +258,7 @@ struct eight {
                         times(p[0], i);
                     }
                 }
-                __syncwarp();
-                if (lane() == 0) arrive(full_at + (kRings * kStages + slot) * 8);
+                arrive(full_at + (kRings * kStages + slot) * 8);
                 if (++slot == kStages) slot = 0, phase ^= 1;
             }
 #pragma unroll
@@ -267,8 +266,7 @@ struct eight {
                 const int side = count % 2;
                 wait_barrier(taken(team, side), count / 2 % 2 ^ 1);
                 parts_of(team, side)[part * 32] = {c[s][0][0], c[s][0][1], c[s][0][2], c[s][0][3]};
-                __syncwarp();
-                if (lane() == 0) arrive(put(team, side));
+                arrive(put(team, side));
                 if (kGates ? s == 0 || count / 2 % 8 != part : count % 8 != part) continue;
                 float sum[kGates ? 2 : 1][4] = {};
 #pragma unroll
@@ -293,11 +291,8 @@ struct eight {
                         store(out, r, kResident || line(r) ? sum[0][i] : bias ? end[0].moved[i / 2] : 0.0f);
                     }
                 }
-                __syncwarp();
-                if (lane() == 0) {
-                    if (kGates) arrive(taken(team, 0));
-                    arrive(taken(team, kGates ? 1 : side));
-                }
+                if (kGates) arrive(taken(team, 0));
+                arrive(taken(team, kGates ? 1 : side));
             }
             load_finish(group + step);
         }
