@@ -45,9 +45,6 @@ func (p patient) GatedLinear(q op.Stream, x op.GatedLinear) bool {
 	return serve(q, x, p.Set.GatedLinear)
 }
 func (p patient) NormRoute(q op.Stream, x op.NormRoute) bool { return serve(q, x, p.Set.NormRoute) }
-func (p patient) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
-	return serve(q, x, p.Set.RotaryAttention)
-}
 
 func serve[T any](q op.Stream, x T, compute func(op.Stream, T) bool) bool {
 	run(q, x, func(q op.Stream, x T) { compute(q, x) })

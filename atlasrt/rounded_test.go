@@ -120,10 +120,9 @@ func (r rounder) ExpertDown(q op.Stream, x op.ExpertDown) { r.set(down(x)).Exper
 
 // Fused operations are not served: their parts are what may be rounded.
 
-func (r rounder) NormLinear(op.Stream, op.NormLinear) bool           { return false }
-func (r rounder) GatedLinear(op.Stream, op.GatedLinear) bool         { return false }
-func (r rounder) NormRoute(op.Stream, op.NormRoute) bool             { return false }
-func (r rounder) RotaryAttention(op.Stream, op.RotaryAttention) bool { return false }
+func (r rounder) NormLinear(op.Stream, op.NormLinear) bool   { return false }
+func (r rounder) GatedLinear(op.Stream, op.GatedLinear) bool { return false }
+func (r rounder) NormRoute(op.Stream, op.NormRoute) bool     { return false }
 
 // onRoundingOracle is onOracle where the activations of some calls are rounded.
 func onRoundingOracle(t *testing.T, act op.DType, rules map[product]string) *instance.Target {

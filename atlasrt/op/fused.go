@@ -9,7 +9,6 @@ type Fused interface {
 	NormLinear(Stream, NormLinear) bool
 	GatedLinear(Stream, GatedLinear) bool
 	NormRoute(Stream, NormRoute) bool
-	RotaryAttention(Stream, RotaryAttention) bool
 }
 
 // NormLinear is RMSNorm and Linear: Out[r,n] = Σ_k y[r,k]·W[n,k] + Bias[n] with y = RMSNorm(In, Scale).
@@ -63,33 +62,4 @@ type NormRoute struct {
 	Routing   Routing
 	Factor    float32
 	Eps       float32
-}
-
-// RotaryAttention is RotaryCache and PagedAttention, whose fields it has; queries turn on the way, so that QKV stays as it is.
-type RotaryAttention struct {
-	Out       Ptr `atlas:"out act [Rows,Heads*HeadDim]"`
-	QKV       Ptr `atlas:"in act [Rows,(Heads+2*KVHeads)*HeadDim]"`
-	K         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
-	V         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
-	Angles    Ptr `atlas:"in f32 [Rows,2*Pairs]"`
-	Slots     Ptr `atlas:"in i32 [Rows]"`
-	QNorm     Ptr `atlas:"in? f32 [HeadDim]"`
-	KNorm     Ptr `atlas:"in? f32 [HeadDim]"`
-	Starts    Ptr `atlas:"in i32 [Seqs+1]"`
-	Lengths   Ptr `atlas:"in i32 [Seqs]"`
-	Tables    Ptr `atlas:"in i32 [Seqs,MaxBlocks]"`
-	Rows      int32
-	Seqs      int32
-	MaxBlocks int32
-	Heads     int32
-	KVHeads   int32
-	HeadDim   int32
-	Pairs     int32
-	Blocks    int32
-	BlockSize int32
-	Window    int32
-	Pairing   Pairing
-	KVType    DType
-	Eps       float32
-	Scale     float32
 }

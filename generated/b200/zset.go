@@ -695,11 +695,6 @@ func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryAttention: no kernel.
-func (s *Set) RotaryAttention(q op.Stream, a op.RotaryAttention) bool {
-	return false
-}
-
 // RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {

@@ -840,11 +840,6 @@ func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryAttention: no kernel.
-func (s *Set) RotaryAttention(q op.Stream, a op.RotaryAttention) bool {
-	return false
-}
-
 // RotaryCache: kernels/lib/cpu/base.toml:37.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	s.launchRotaryCache(q, a)

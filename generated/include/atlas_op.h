@@ -383,60 +383,6 @@ static_assert(offsetof(atlas_RotaryAngles, Axes) == 36, "op.RotaryAngles.Axes");
 static_assert(offsetof(atlas_RotaryAngles, Pairs) == 40, "op.RotaryAngles.Pairs");
 static_assert(offsetof(atlas_RotaryAngles, Scale) == 44, "op.RotaryAngles.Scale");
 
-typedef struct atlas_RotaryAttention {
-    atlas_act *Out;          // out   [Rows,Heads*HeadDim]
-    const atlas_act *QKV;    // in    [Rows,(Heads+2*KVHeads)*HeadDim]
-    void *K;                 // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
-    void *V;                 // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
-    const float *Angles;     // in    [Rows,2*Pairs]
-    const int32_t *Slots;    // in    [Rows]
-    const float *QNorm;      // in    [HeadDim], may be null
-    const float *KNorm;      // in    [HeadDim], may be null
-    const int32_t *Starts;   // in    [Seqs+1]
-    const int32_t *Lengths;  // in    [Seqs]
-    const int32_t *Tables;   // in    [Seqs,MaxBlocks]
-    int32_t Rows;
-    int32_t Seqs;
-    int32_t MaxBlocks;
-    int32_t Heads;
-    int32_t KVHeads;
-    int32_t HeadDim;
-    int32_t Pairs;
-    int32_t Blocks;
-    int32_t BlockSize;
-    int32_t Window;
-    atlas_Pairing Pairing;
-    atlas_DType KVType;
-    float Eps;
-    float Scale;
-} atlas_RotaryAttention;
-static_assert(sizeof(atlas_RotaryAttention) == 144, "size of op.RotaryAttention");
-static_assert(offsetof(atlas_RotaryAttention, Out) == 0, "op.RotaryAttention.Out");
-static_assert(offsetof(atlas_RotaryAttention, QKV) == 8, "op.RotaryAttention.QKV");
-static_assert(offsetof(atlas_RotaryAttention, K) == 16, "op.RotaryAttention.K");
-static_assert(offsetof(atlas_RotaryAttention, V) == 24, "op.RotaryAttention.V");
-static_assert(offsetof(atlas_RotaryAttention, Angles) == 32, "op.RotaryAttention.Angles");
-static_assert(offsetof(atlas_RotaryAttention, Slots) == 40, "op.RotaryAttention.Slots");
-static_assert(offsetof(atlas_RotaryAttention, QNorm) == 48, "op.RotaryAttention.QNorm");
-static_assert(offsetof(atlas_RotaryAttention, KNorm) == 56, "op.RotaryAttention.KNorm");
-static_assert(offsetof(atlas_RotaryAttention, Starts) == 64, "op.RotaryAttention.Starts");
-static_assert(offsetof(atlas_RotaryAttention, Lengths) == 72, "op.RotaryAttention.Lengths");
-static_assert(offsetof(atlas_RotaryAttention, Tables) == 80, "op.RotaryAttention.Tables");
-static_assert(offsetof(atlas_RotaryAttention, Rows) == 88, "op.RotaryAttention.Rows");
-static_assert(offsetof(atlas_RotaryAttention, Seqs) == 92, "op.RotaryAttention.Seqs");
-static_assert(offsetof(atlas_RotaryAttention, MaxBlocks) == 96, "op.RotaryAttention.MaxBlocks");
-static_assert(offsetof(atlas_RotaryAttention, Heads) == 100, "op.RotaryAttention.Heads");
-static_assert(offsetof(atlas_RotaryAttention, KVHeads) == 104, "op.RotaryAttention.KVHeads");
-static_assert(offsetof(atlas_RotaryAttention, HeadDim) == 108, "op.RotaryAttention.HeadDim");
-static_assert(offsetof(atlas_RotaryAttention, Pairs) == 112, "op.RotaryAttention.Pairs");
-static_assert(offsetof(atlas_RotaryAttention, Blocks) == 116, "op.RotaryAttention.Blocks");
-static_assert(offsetof(atlas_RotaryAttention, BlockSize) == 120, "op.RotaryAttention.BlockSize");
-static_assert(offsetof(atlas_RotaryAttention, Window) == 124, "op.RotaryAttention.Window");
-static_assert(offsetof(atlas_RotaryAttention, Pairing) == 128, "op.RotaryAttention.Pairing");
-static_assert(offsetof(atlas_RotaryAttention, KVType) == 132, "op.RotaryAttention.KVType");
-static_assert(offsetof(atlas_RotaryAttention, Eps) == 136, "op.RotaryAttention.Eps");
-static_assert(offsetof(atlas_RotaryAttention, Scale) == 140, "op.RotaryAttention.Scale");
-
 typedef struct atlas_RotaryCache {
     atlas_act *QKV;         // inout [Rows,(Heads+2*KVHeads)*HeadDim]
     void *K;                // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType

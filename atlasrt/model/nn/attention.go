@@ -48,31 +48,18 @@ func NewAttention(src model.Source, c *Config, layer int32, prefix string, o Att
 // Forward attends from what norm makes of the blocks before, and leaves the result in w.X. w.Angles must be the step's.
 func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, norm Norm, w *Workspace) {
 	a.qkv.ForwardNormed(ops, q, w.QKV, norm, in.Rows, w)
-	model.BeginLive(q)
-	a.attend(ops, q, in, cache, rope, w)
-	model.EndLive(q)
-	a.out.Forward(ops, q, w.X, w.Mixed, in.Rows, w.Act)
-}
-
-// attend turns the rows of w.QKV, caches their keys and values, and leaves what they read in w.Mixed.
-func (a *Attention) attend(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, w *Workspace) {
-	if ops.RotaryAttention(q, op.RotaryAttention{
-		Out: w.Mixed, QKV: w.QKV, K: cache.K, V: cache.V, Angles: w.Angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
-		Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables, Rows: in.Rows, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
-		Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs, Blocks: in.Blocks, BlockSize: in.BlockSize,
-		Window: a.window, Pairing: op.PairHalf, KVType: in.KVType, Eps: a.eps, Scale: a.scale,
-	}) {
-		return
-	}
 	ops.RotaryCache(q, op.RotaryCache{
 		QKV: w.QKV, K: cache.K, V: cache.V, Angles: w.Angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
 		Rows: in.Rows, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs,
 		Blocks: in.Blocks, BlockSize: in.BlockSize, Pairing: op.PairHalf, KVType: in.KVType, Eps: a.eps,
 	})
+	model.BeginLive(q)
 	ops.PagedAttention(q, op.PagedAttention{
 		Out: w.Mixed, Q: w.QKV, K: cache.K, V: cache.V, Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,
 		Rows: in.Rows, QPitch: (a.heads + 2*a.kv) * a.headDim, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
 		Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Blocks: in.Blocks, BlockSize: in.BlockSize,
 		Window: a.window, KVType: in.KVType, Scale: a.scale,
 	})
+	model.EndLive(q)
+	a.out.Forward(ops, q, w.X, w.Mixed, in.Rows, w.Act)
 }

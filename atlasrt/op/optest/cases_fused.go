@@ -14,8 +14,7 @@ func fusedCases(o Options) []*Case {
 		list = append(list, normLinearCases(scheme, o)...)
 		list = append(list, gatedCases(scheme, o)...)
 	}
-	list = append(list, normRouteCases(o)...)
-	return append(list, rotaryAttentionCases(o)...)
+	return append(list, normRouteCases(o)...)
 }
 
 // fusedShapes are matrices of an even number of outputs.
@@ -133,75 +132,4 @@ func normRouteCases(o Options) []*Case {
 		}
 	}
 	return list
-}
-
-// rotaryAttentionCases are decodes, prompts and what lies between. A row's slot is where its table says, padding rows have none.
-func rotaryAttentionCases(o Options) []*Case {
-	decodes := func(n, step int) []sequence {
-		list := make([]sequence, n)
-		for i := range list {
-			list[i] = sequence{1, 1 + i*step}
-		}
-		return list
-	}
-	batches := []struct {
-		name    string
-		batch   []sequence
-		padding int
-	}{
-		{"one", []sequence{{1, 130}}, 0},
-		{"one of one", []sequence{{1, 1}}, 0},
-		{"long", []sequence{{1, 2100}}, 0},
-		{"block edges", []sequence{{1, 15}, {1, 16}, {1, 17}, {1, 33}}, 0},
-		{"ragged", []sequence{{2, 40}, {0, 0}, {1, 700}, {1, 16}, {3, 18}}, 0},
-		{"padded", []sequence{{1, 65}, {0, 0}, {1, 1025}, {0, 0}}, 2},
-		{"sixteen", decodes(16, 37), 0},
-		{"64", decodes(64, 5), 0},
-		{"prompt", []sequence{{37, 37}, {1, 100}}, 3},
-	}
-	var list []*Case
-	for i, h := range headShapes {
-		for k, b := range batches {
-			if o.Short && (i+k)%2 == 1 {
-				continue
-			}
-			window := []int{0, 0, 40}[(i+k)%3]
-			x := h.attention(op.BF16, 16, window)
-			plain := attention(fmt.Sprintf("%s %s window %d", b.name, h, window), x, b.batch, b.padding)
-			list = append(list, turning(plain, h, k))
-		}
-	}
-	return list
-}
-
-// turning makes a case of RotaryAttention of one of PagedAttention.
-func turning(plain *Case, h heads, k int) *Case {
-	p := plain.args.Interface().(op.PagedAttention)
-	x := op.RotaryAttention{
-		Rows: p.Rows, Seqs: p.Seqs, MaxBlocks: p.MaxBlocks, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim, Pairs: p.HeadDim / 2,
-		Blocks: p.Blocks, BlockSize: p.BlockSize, Window: p.Window, Pairing: op.Pairing(k / 4 % 2), KVType: p.KVType, Eps: 1e-6, Scale: p.Scale,
-	}
-	if k%5 == 4 {
-		x.Pairs = int32(h.dim / 8)
-	}
-	norms := []string{"QNorm", "KNorm"}
-	if k%3 == 2 {
-		norms = nil
-	}
-	c := of(fmt.Sprintf("%s pairing %d pairs %d norms %d", plain.Name, x.Pairing, x.Pairs, len(norms)), x).with(norms...)
-	c.values = plain.values
-	starts, lengths, tables := get[int32](c.values["Starts"]), get[int32](c.values["Lengths"]), get[int32](c.values["Tables"])
-	slots := make([]int32, x.Rows)
-	for r := range slots {
-		slots[r] = -1
-	}
-	for s, length := range lengths {
-		for r := starts[s]; r < starts[s+1]; r++ {
-			position := length - (starts[s+1] - r)
-			slots[r] = tables[int32(s)*x.MaxBlocks+position/x.BlockSize]*x.BlockSize + position%x.BlockSize
-		}
-	}
-	set(c, "Slots", slots)
-	set(c, "Angles", anyAngles(rand.New(rand.NewPCG(uint64(x.Rows), uint64(x.Pairs))), int(x.Rows), int(x.Pairs)))
-	return c
 }

@@ -176,9 +176,6 @@ func (p *Profiler) Convert(q op.Stream, x op.Convert)               { watch(p, q
 func (p *Profiler) NormLinear(q op.Stream, x op.NormLinear) bool    { return watch(p, q, x) }
 func (p *Profiler) GatedLinear(q op.Stream, x op.GatedLinear) bool  { return watch(p, q, x) }
 func (p *Profiler) NormRoute(q op.Stream, x op.NormRoute) bool      { return watch(p, q, x) }
-func (p *Profiler) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
-	return watch(p, q, x)
-}
 
 // measure times the step that was noted, each kind of call and all of them.
 func (p *Profiler) measure(s device.Stream) (result Profile, err error) {

@@ -116,6 +116,3 @@ func (r *Recorder) Sample(q op.Stream, x op.Sample)                 { record(r, 
 func (r *Recorder) NormLinear(q op.Stream, x op.NormLinear) bool    { return record(r, q, x) }
 func (r *Recorder) GatedLinear(q op.Stream, x op.GatedLinear) bool  { return record(r, q, x) }
 func (r *Recorder) NormRoute(q op.Stream, x op.NormRoute) bool      { return record(r, q, x) }
-func (r *Recorder) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
-	return record(r, q, x)
-}

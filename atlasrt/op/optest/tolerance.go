@@ -48,10 +48,6 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		limit = max(limit, gated*t.products(x.W.Scheme))
 	case op.ExpertDown:
 		limit = max(limit, t.products(x.W.Scheme))
-	case op.RotaryAttention:
-		if t.Act == op.BF16 { // turned queries are rounded, then the weights of the keys and the result
-			limit = max(limit, 1.5*roundBF16)
-		}
 	case op.PagedAttention:
 		if x.KVType == op.BF16 {
 			limit = max(limit, t.products(op.SchemeBF16))

@@ -41,10 +41,6 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 		flops = products * int64(x.Rows*x.TopK)
 	case op.RotaryCache:
 		bytes -= 2*size["K"] + 2*size["V"] - 2*int64(x.Rows*x.KVHeads*x.HeadDim)*x.KVType.Bytes()
-	case op.RotaryAttention:
-		pairs, tokens := c.attended(int64(x.Window))
-		bytes -= 2*size["K"] + 2*size["V"] - 2*(tokens+int64(x.Rows))*int64(x.KVHeads*x.HeadDim)*x.KVType.Bytes()
-		flops = 4 * pairs * int64(x.Heads*x.HeadDim)
 	case op.PagedAttention:
 		pairs, tokens := c.attended(int64(x.Window))
 		bytes -= size["K"] + size["V"] - 2*tokens*int64(x.KVHeads*x.HeadDim)*x.KVType.Bytes()

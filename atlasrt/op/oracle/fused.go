@@ -58,23 +58,3 @@ func (s *Set) NormRoute(q op.Stream, x op.NormRoute) bool {
 	})
 	return true
 }
-
-// RotaryAttention turns a copy of the rows, caches keys and values, and attends.
-func (s *Set) RotaryAttention(q op.Stream, x op.RotaryAttention) bool {
-	width := (x.Heads + 2*x.KVHeads) * x.HeadDim
-	memory := s.between(x.Rows, width)
-	defer runtime.KeepAlive(memory)
-	turned := address(memory)
-	store(turned, s.act, 0, load(x.QKV, s.act, 0, int(x.Rows)*int(width)))
-	s.RotaryCache(q, op.RotaryCache{
-		QKV: turned, K: x.K, V: x.V, Angles: x.Angles, Slots: x.Slots, QNorm: x.QNorm, KNorm: x.KNorm,
-		Rows: x.Rows, Heads: x.Heads, KVHeads: x.KVHeads, HeadDim: x.HeadDim, Pairs: x.Pairs,
-		Blocks: x.Blocks, BlockSize: x.BlockSize, Pairing: x.Pairing, KVType: x.KVType, Eps: x.Eps,
-	})
-	s.PagedAttention(q, op.PagedAttention{
-		Out: x.Out, Q: turned, K: x.K, V: x.V, Starts: x.Starts, Lengths: x.Lengths, Tables: x.Tables,
-		Rows: x.Rows, QPitch: width, Seqs: x.Seqs, MaxBlocks: x.MaxBlocks, Heads: x.Heads, KVHeads: x.KVHeads, HeadDim: x.HeadDim,
-		Blocks: x.Blocks, BlockSize: x.BlockSize, Window: x.Window, KVType: x.KVType, Scale: x.Scale,
-	})
-	return true
-}
