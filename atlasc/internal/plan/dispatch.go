@@ -118,11 +118,11 @@ func (b *builder) set(model string, entries []*Entry) *Set {
 			continue
 		}
 		d := Dispatch{Op: op}
-		if op.Partial && len(candidates) == 0 {
-			// served nowhere
-		} else if op.Weight() == nil {
+		switch {
+		case op.Partial && len(candidates) == 0: // served nowhere
+		case op.Weight() == nil:
 			d.Cases = []Case{{Branches: b.branches(model, op, candidates, nil, useful)}}
-		} else {
+		default:
 			for _, l := range b.hardware.Layouts {
 				branches := b.branches(model, op, candidates, &l.Scheme, useful)
 				if op.Partial && len(branches) == 0 {
