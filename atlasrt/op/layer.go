@@ -1,11 +1,11 @@
 package op
 
 // AttentionLayer is the attention half of a transformer's layer: NormLinear, RotaryCache, PagedAttention and Linear. Sum is
-// In+Residual, and Out the attention of its norm, which the next half adds.
+// In+Residual, and Out, which may be In, the attention of its norm, which the next half adds.
 //
 // W makes queries, keys and values of a row, Project the result of what its heads have mixed. Both are of one scheme.
 // KVType, the cache and the sequences are those of PagedAttention, Pairing and the angles those of RotaryCache; turned keys
-// and values of a row go to its slot before any row attends.
+// and values of a row go to its slot before any row attends. Out may hold anything in rows past Starts[Seqs].
 type AttentionLayer struct {
 	Out       Ptr    `atlas:"out act [Rows,Project.Rows]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -41,7 +41,7 @@ type AttentionLayer struct {
 }
 
 // FeedLayer is the gated network of a transformer's layer: GatedLinear and Linear. Sum is In+Residual, and Out the network
-// of its norm. W holds the rows of the gate and then those of the up projection; Down is of the same scheme.
+// of its norm; it may be In. W holds the rows of the gate and then those of the up projection; Down is of the same scheme.
 type FeedLayer struct {
 	Out      Ptr    `atlas:"out act [Rows,Down.Rows]"`
 	Sum      Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -55,7 +55,7 @@ type FeedLayer struct {
 }
 
 // MixtureLayer is the mixture of experts of a transformer's layer: NormRoute, ExpertUp and ExpertDown. Sum is In+Residual, and
-// Out the experts' sum for its norm. W and Down are stacks of one scheme, Router is a matrix of any.
+// Out the experts' sum for its norm; it may be In. W and Down are stacks of one scheme, Router is a matrix of any.
 type MixtureLayer struct {
 	Out       Ptr    `atlas:"out act [Rows,Down.Rows]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
