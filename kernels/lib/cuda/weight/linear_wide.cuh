@@ -175,7 +175,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
             if constexpr (kGated) {
                 if (a.W.Scale) atlas::scale_outputs<kWidth, kWidth>(a, outs + out + t * 2, c);
 #pragma unroll
-                for (int j = 0; j < kWidth / 2; j++) c[j] = atlas::pass_gate(c[j], c[kWidth / 2 + j]);
+                for (int j = 0; j < kWidth / 2; j += 2) atlas::pass_gates(c[j], c[j + 1], c[kWidth / 2 + j], c[kWidth / 2 + j + 1]);
             }
             if (kStaged && to.whole)
                 to.store_staged<kWidth>(stage, row, out, c);

@@ -169,9 +169,11 @@ __device__ inline void transpose_quad(uint32_t (&u)[4]) {
         }
 }
 
-// What a gate lets pass; both are rounded as they would be stored.
-__device__ inline float pass_gate(float gate, float x) {
-    return silu(__bfloat162float(__float2bfloat16_rn(gate))) * __bfloat162float(__float2bfloat16_rn(x));
+// What gates let pass, in their place; all are rounded as they would be stored, by instructions that take two.
+__device__ inline void pass_gates(float &gate, float &next_gate, float x, float next) {
+    const uint32_t gates = narrow(gate, next_gate), xs = narrow(x, next);
+    gate = silu(__uint_as_float(gates << 16)) * __uint_as_float(xs << 16);
+    next_gate = silu(__uint_as_float(gates & 0xffff0000u)) * __uint_as_float(xs & 0xffff0000u);
 }
 
 // Eight outputs from out on, of which left are in the matrix.
