@@ -69,6 +69,12 @@ __device__ __forceinline__ void sync_named(int id) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
 }
 
+// Arrives there and goes on; those that wait count it among kThreads.
+template <int kThreads>
+__device__ __forceinline__ void arrive_named(int id) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
+}
+
 // Gives registers of the warpgroup back, or takes more; all its warps call it.
 template <int kRegisters>
 __device__ __forceinline__ void give_registers() {

@@ -24,6 +24,21 @@ struct e4m3_pipe : wide<kTeams * kParts, kParts * kRows, kTeams * kParts * 8192 
     __device__ uint32_t scales(int slot) const { return this->weights(slot) + kTeams * kParts * 8192; }
 };
 
+// Two warpgroups multiply in turn, so that one adds up while the other multiplies: left alone, both come to do the same at the same
+// time. Both take as many turns.
+struct turns {
+    int own, other;  // named barriers
+
+    __device__ explicit turns(int team) : own(1 + team), other(2 - team) {
+        if (team == 1) pass();
+    }
+    __device__ void wait() const { sync_named<256>(own); }
+    __device__ void pass() const { arrive_named<256>(other); }
+    __device__ void end() const {
+        if (own == 1) wait();  // for the last turn that was passed
+    }
+};
+
 // The fragments of 32 columns as e4m3, from a lane's 16 bytes of a block.
 __device__ inline void fragments_e4m3(const uint4 &codes, uint32_t (&a)[4]) {
     const uint32_t w[4] = {codes.x, codes.y, codes.z, codes.w};

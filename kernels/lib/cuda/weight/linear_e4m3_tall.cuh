@@ -74,7 +74,7 @@ struct tall_sums {
     float part[2][64];
 
     template <typename Pipe, typename Stage>
-    __device__ void multiply(const Pipe &pipe, Stage &now, int blocks) {
+    __device__ void multiply(const Pipe &pipe, Stage &now, const turns &turn, int blocks) {
 #pragma unroll
         for (int i = 0; i < 64; i++) part[0][i] = part[1][i] = 0;
         const int place = scale_place(warp() * 16 + lane() / 4);  // of row g; row g+8 is two further
@@ -86,10 +86,12 @@ struct tall_sums {
 #pragma unroll
             for (int p = 0; p < 2; p++) {
                 const uint64_t weights = factor(pipe.weights(now.slot) + p * 16384);
+                turn.wait();
                 begin_products();
 #pragma unroll
                 for (int k = 0; k < 4; k++) multiply_e4m3(c, rows + k * 2, weights + k * 2, k > 0);
                 commit_products();
+                turn.pass();
                 const uint4 low = load_shared(pipe.weight_scales(now.slot) + p * 32), high = load_shared(pipe.weight_scales(now.slot) + p * 32 + 16);
                 const uint32_t of_strips[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
                 wait_products<0>();
@@ -151,12 +153,14 @@ __device__ void multiply_tall(const e4m3_tiles &in, const e4m3_weights &w, int b
         take_registers<224>();
         wait_for_previous();
         stage<kStages> now;
+        const turns turn(pipe_t::team());
         tall_sums sums;
         for (int i = first; i < tiles; i += stride) {
             const wide_tile at = place_tile(i, row_tiles, out_tiles);
-            sums.multiply(pipe, now, blocks);
+            sums.multiply(pipe, now, turn, blocks);
             done((at.row * kCluster + pipe.rank) * 128 + warp() * 16, at.out, sums);
         }
+        turn.end();
     }
     pipe.end();
 }
@@ -201,7 +205,7 @@ __device__ void gated_linear_e4m3_tall(const atlas_GatedLinear &a, void *scratch
     const atlas::wide_outputs to(a.Out, a.Rows, outs, outs, true);
     atlas::multiply_tall<kStages, kCluster, 128>(in, w, a.W.Cols / 128, (outs + 127) / 128, outs, [&](int row, int tile, atlas::tall_sums &sums) {
 #pragma unroll
-        for (int i = 0; i < 64; i++) sums.part[0][i] = atlas::pass_gate(sums.part[0][i], sums.part[1][i]);
+        for (int i = 0; i < 64; i += 2) atlas::pass_gates(sums.part[0][i], sums.part[0][i + 1], sums.part[1][i], sums.part[1][i + 1]);
         to.store<128>(row, tile * 128, sums.part[0]);
     });
 }
