@@ -12,12 +12,6 @@ __device__ __forceinline__ float exp2_fast(float x) {
     return y;
 }
 
-// Arrives at named barrier id, of kThreads threads, without waiting.
-template <int kThreads>
-__device__ __forceinline__ void arrive_named(int id) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
-}
-
 // Arrives at a barrier when this thread's copies so far are there.
 __device__ __forceinline__ void arrive_copied(uint32_t barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
