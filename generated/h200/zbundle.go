@@ -45,7 +45,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":      "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":      "e4m3x128",
 		},
-		Contract: "caa0a05257a4e2195374c7dec73845ae",
+		Contract: "dce4f39c22bba44a8b438e0a4efa6e4d",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -170,6 +170,8 @@ var Kernels = [...]string{
 	"atlas_fill",
 	"atlas_gated_linear_bf16_wide",
 	"atlas_gated_linear_bf16_1",
+	"atlas_gated_linear_f8_unpacked_0",
+	"atlas_gated_linear_f8_unpacked_1",
 	"atlas_gated_linear_f8block_e4m3_tall_0",
 	"atlas_gated_linear_f8block_e4m3_tall_1",
 	"atlas_gated_linear_f8block_1",
@@ -248,6 +250,8 @@ var Kernels = [...]string{
 	"atlas_linear_f8_split_64_middle",
 	"atlas_linear_f8_split_64_small",
 	"atlas_linear_f8_split_64",
+	"atlas_linear_f8_unpacked_0",
+	"atlas_linear_f8_unpacked_1",
 	"atlas_linear_f8_wide_128x256",
 	"atlas_linear_f8_wide_128x128",
 	"atlas_linear_f8_wide_64x128",
@@ -320,9 +324,22 @@ var Kernels = [...]string{
 	"atlas_logits_q4_0",
 	"atlas_logits_q4_1_1",
 	"atlas_logits_q4_1",
+	"atlas_logits_f8_split_16",
+	"atlas_logits_f8_split_64",
+	"atlas_logits_f8_split_128",
 	"atlas_logits_f8_1",
+	"atlas_logits_f8_4",
+	"atlas_logits_f8_8",
+	"atlas_logits_f8_4_long",
+	"atlas_logits_f8_8_long",
 	"atlas_logits_f8",
+	"atlas_logits_f8block_split_16",
+	"atlas_logits_f8block_split_64",
 	"atlas_logits_f8block_1",
+	"atlas_logits_f8block_4",
+	"atlas_logits_f8block_8",
+	"atlas_logits_f8block_4_long",
+	"atlas_logits_f8block_8_long",
 	"atlas_logits_f8block",
 	"atlas_logits_nvfp4_split_64",
 	"atlas_logits_nvfp4_split_128",
@@ -789,8 +806,9 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:161;
 // kernels/h200/base/bf16/linear_few.toml:180;
-// kernels/h200/base/f8block/linear_wide.toml:106;
-// kernels/h200/base/f8block/linear_few.toml:144, 156, 168;
+// kernels/h200/base/f8/linear_wide.toml:170;
+// kernels/h200/base/f8block/linear_wide.toml:131;
+// kernels/h200/base/f8block/linear_few.toml:192, 204, 216;
 // kernels/h200/base/nvfp4/linear_wide.toml:144;
 // kernels/h200/base/nvfp4/linear_few.toml:180, 192, 204.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
@@ -801,6 +819,13 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearBf16Wide(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearBf16_1(q, a)
+		default:
+			return false
+		}
+	case op.SchemeF8:
+		switch {
+		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchGatedLinearF8Unpacked(q, a)
 		default:
 			return false
 		}
@@ -844,9 +869,9 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/q4_1/linear_wide.toml:2, 16, 30, 44, 58, 71, 84;
 // kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 114, 127, 140;
+// kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 150, 190, 203, 216;
 // kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 86, 126, 145, 164, 183;
+// kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 111, 151, 170, 189, 208;
 // kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 124, 164, 177, 190;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86.
@@ -1002,6 +1027,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearF8Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchLinearF8Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearF8Wide_128x256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
@@ -1110,8 +1137,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/q8_0/linear_few.toml:73, 85, 97, 109, 121, 133;
 // kernels/h200/base/q4_0/linear_few.toml:73, 85;
 // kernels/h200/base/q4_1/linear_few.toml:73, 85;
-// kernels/h200/base/f8/linear_few.toml:73, 85;
-// kernels/h200/base/f8block/linear_few.toml:73, 85;
+// kernels/h200/base/f8/linear_wide.toml:114, 126, 138;
+// kernels/h200/base/f8/linear_few.toml:73, 85, 97, 109, 121, 133;
+// kernels/h200/base/f8block/linear_wide.toml:86, 98;
+// kernels/h200/base/f8block/linear_few.toml:73, 85, 97, 109, 121, 133;
 // kernels/h200/base/nvfp4/linear_wide.toml:100, 112;
 // kernels/h200/base/nvfp4/linear_few.toml:97, 109, 121.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
@@ -1174,15 +1203,41 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 		}
 	case op.SchemeF8:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLogitsF8Split_16(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
+			s.launchLogitsF8Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
+			s.launchLogitsF8Split_128(q, a)
 		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsF8_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLogitsF8_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8_8Long(q, a)
 		default:
 			s.launchLogitsF8(q, a)
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLogitsF8blockSplit_16(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8:
+			s.launchLogitsF8blockSplit_64(q, a)
 		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
 			s.launchLogitsF8block_1(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsF8block_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLogitsF8block_8(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8block_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsF8block_8Long(q, a)
 		default:
 			s.launchLogitsF8block(q, a)
 		}
@@ -1210,7 +1265,7 @@ func (s *Set) MixtureLayer(q op.Stream, a op.MixtureLayer) bool {
 }
 
 // NormLinear: kernels/h200/base/bf16/linear_few.toml:168;
-// kernels/h200/base/f8block/linear_few.toml:96, 108, 120, 132;
+// kernels/h200/base/f8block/linear_few.toml:144, 156, 168, 180;
 // kernels/h200/base/nvfp4/linear_few.toml:132, 144, 156, 168.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	switch a.W.Scheme {
@@ -2468,49 +2523,12 @@ func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:106, order e4m3, activations rounded to e4m3x128.
-func (s *Set) launchGatedLinearF8blockE4m3Tall(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[153], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[154], g)
-	}
-}
-
-// launchGatedLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:144, order few.
-func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[155], g)
-	}
-}
-
-// launchGatedLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:156, order few.
-func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[156], g)
-	}
-}
-
-// launchGatedLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:168, order few.
-func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[157], g)
-	}
-}
-
-// launchGatedLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:144, order unpacked.
-func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
+// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:170, order unpacked.
+func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[153], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2521,7 +2539,64 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[154], g)
+	}
+}
+
+// launchGatedLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:131, order e4m3, activations rounded to e4m3x128.
+func (s *Set) launchGatedLinearF8blockE4m3Tall(q op.Stream, a op.GatedLinear) {
+	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[155], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[156], g)
+	}
+}
+
+// launchGatedLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:192, order few.
+func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[157], g)
+	}
+}
+
+// launchGatedLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:204, order few.
+func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[158], g)
+	}
+}
+
+// launchGatedLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:216, order few.
+func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[159], g)
+	}
+}
+
+// launchGatedLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:144, order unpacked.
+func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
+	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[160], g)
+	}
+	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments argumentsGatedLinear
+			_         [24]byte
+			tiles     [1]op.TensorMap
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[161], g)
 	}
 }
 
@@ -2529,7 +2604,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[162], g)
 	}
 }
 
@@ -2537,7 +2612,7 @@ func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[163], g)
 	}
 }
 
@@ -2545,7 +2620,7 @@ func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[164], g)
 	}
 }
 
@@ -2560,7 +2635,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[165], g)
 	}
 }
 
@@ -2575,7 +2650,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[166], g)
 	}
 }
 
@@ -2590,7 +2665,7 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[167], g)
 	}
 }
 
@@ -2605,7 +2680,7 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[168], g)
 	}
 }
 
@@ -2620,7 +2695,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -2635,7 +2710,7 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
@@ -2650,7 +2725,7 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2665,7 +2740,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
@@ -2680,7 +2755,7 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
@@ -2695,7 +2770,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[174], g)
 	}
 }
 
@@ -2710,7 +2785,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -2725,7 +2800,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -2740,7 +2815,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -2755,7 +2830,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2763,7 +2838,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
@@ -2771,7 +2846,7 @@ func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
@@ -2779,7 +2854,7 @@ func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
@@ -2787,7 +2862,7 @@ func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
@@ -2795,7 +2870,7 @@ func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
@@ -2803,7 +2878,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -2811,7 +2886,7 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -2826,7 +2901,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -2841,7 +2916,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
@@ -2856,7 +2931,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[188], g)
 	}
 }
 
@@ -2871,7 +2946,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -2886,7 +2961,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
@@ -2901,7 +2976,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
@@ -2916,7 +2991,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
@@ -2924,7 +2999,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -2932,7 +3007,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -2940,7 +3015,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
@@ -2948,7 +3023,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
@@ -2956,7 +3031,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
@@ -2964,7 +3039,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
@@ -2979,7 +3054,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
@@ -2994,7 +3069,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
@@ -3009,7 +3084,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
@@ -3024,7 +3099,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
@@ -3039,7 +3114,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
@@ -3054,7 +3129,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
@@ -3069,7 +3144,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -3077,7 +3152,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -3085,7 +3160,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -3093,7 +3168,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -3101,7 +3176,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -3109,7 +3184,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -3117,7 +3192,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -3132,7 +3207,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -3147,7 +3222,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -3162,7 +3237,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -3177,7 +3252,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -3192,7 +3267,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -3207,7 +3282,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -3222,7 +3297,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
@@ -3230,7 +3305,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
@@ -3238,7 +3313,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -3246,7 +3321,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -3254,7 +3329,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -3262,7 +3337,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -3270,7 +3345,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -3285,7 +3360,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
@@ -3300,7 +3375,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -3315,7 +3390,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -3330,7 +3405,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3345,7 +3420,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -3360,7 +3435,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -3375,7 +3450,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -3390,11 +3465,31 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:114, order wide.
+// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:150, order unpacked.
+func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[233], g)
+	}
+	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments argumentsLinear
+			_         [40]byte
+			tiles     [1]op.TensorMap
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[234], g)
+	}
+}
+
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:190, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3405,11 +3500,11 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:127, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:203, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3420,11 +3515,11 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:140, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:216, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3435,7 +3530,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -3443,7 +3538,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -3451,7 +3546,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -3459,7 +3554,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -3467,7 +3562,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -3475,7 +3570,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -3483,7 +3578,7 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -3498,7 +3593,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -3513,7 +3608,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -3528,7 +3623,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -3543,7 +3638,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3558,7 +3653,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -3573,63 +3668,63 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[245], g)
-	}
-}
-
-// launchLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:86, order e4m3, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[246], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[247], g)
-	}
-}
-
-// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:126, order e4m3, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[248], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[249], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x64: kernels/h200/base/f8block/linear_wide.toml:145, order e4m3_halves, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:111, order e4m3, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[250], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[251], g)
 	}
 }
 
-// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:164, order e4m3_halves, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
+// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:151, order e4m3, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[252], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[253], g)
 	}
 }
 
-// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:183, order wide.
+// launchLinearF8blockE4m3_128x64: kernels/h200/base/f8block/linear_wide.toml:170, order e4m3_halves, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[254], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[255], g)
+	}
+}
+
+// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:189, order e4m3_halves, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[256], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[257], g)
+	}
+}
+
+// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:208, order wide.
 func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3640,7 +3735,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3648,7 +3743,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -3656,7 +3751,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -3664,7 +3759,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -3672,7 +3767,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
@@ -3680,7 +3775,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -3688,7 +3783,7 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -3703,7 +3798,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -3718,7 +3813,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -3733,7 +3828,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -3748,7 +3843,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
@@ -3763,7 +3858,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
@@ -3778,7 +3873,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -3793,7 +3888,7 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -3802,7 +3897,7 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[272], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3813,7 +3908,7 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -3828,7 +3923,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -3843,7 +3938,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -3858,7 +3953,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -3866,7 +3961,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -3874,7 +3969,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
@@ -3882,7 +3977,7 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
@@ -3890,7 +3985,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
@@ -3898,7 +3993,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
@@ -3906,7 +4001,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -3914,7 +4009,7 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -3922,7 +4017,7 @@ func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -3930,7 +4025,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -3938,7 +4033,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -3946,7 +4041,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -3954,7 +4049,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -3962,7 +4057,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -3970,7 +4065,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -3978,7 +4073,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -3986,7 +4081,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -3994,7 +4089,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -4002,7 +4097,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -4010,7 +4105,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -4018,7 +4113,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -4026,7 +4121,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -4034,7 +4129,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -4042,7 +4137,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -4050,7 +4145,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -4058,7 +4153,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -4066,7 +4161,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -4074,7 +4169,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -4082,7 +4177,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -4090,7 +4185,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -4098,7 +4193,31 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[306], g)
+	}
+}
+
+// launchLogitsF8Split_16: kernels/h200/base/f8/linear_wide.toml:114, order split_1.
+func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[307], g)
+	}
+}
+
+// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:126, order split_1.
+func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[308], g)
+	}
+}
+
+// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:138, order split_1.
+func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -4106,15 +4225,63 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
-// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:85, order few.
+// launchLogitsF8_4: kernels/h200/base/f8/linear_few.toml:85, order few.
+func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[311], g)
+	}
+}
+
+// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:97, order few.
+func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[312], g)
+	}
+}
+
+// launchLogitsF8_4Long: kernels/h200/base/f8/linear_few.toml:109, order few.
+func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[313], g)
+	}
+}
+
+// launchLogitsF8_8Long: kernels/h200/base/f8/linear_few.toml:121, order few.
+func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[314], g)
+	}
+}
+
+// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:133, order few.
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[315], g)
+	}
+}
+
+// launchLogitsF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:86, order split_1.
+func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[316], g)
+	}
+}
+
+// launchLogitsF8blockSplit_64: kernels/h200/base/f8block/linear_wide.toml:98, order split_1.
+func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -4122,15 +4289,47 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
-// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:85, order few.
+// launchLogitsF8block_4: kernels/h200/base/f8block/linear_few.toml:85, order few.
+func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[319], g)
+	}
+}
+
+// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:97, order few.
+func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[320], g)
+	}
+}
+
+// launchLogitsF8block_4Long: kernels/h200/base/f8block/linear_few.toml:109, order few.
+func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[321], g)
+	}
+}
+
+// launchLogitsF8block_8Long: kernels/h200/base/f8block/linear_few.toml:121, order few.
+func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[322], g)
+	}
+}
+
+// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:133, order few.
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -4138,7 +4337,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -4146,7 +4345,7 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -4154,7 +4353,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
@@ -4162,7 +4361,7 @@ func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
@@ -4170,7 +4369,7 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -4178,39 +4377,39 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
-// launchNormLinearF8block_1Middle: kernels/h200/base/f8block/linear_few.toml:96, order few.
+// launchNormLinearF8block_1Middle: kernels/h200/base/f8block/linear_few.toml:144, order few.
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
-// launchNormLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:108, order few.
+// launchNormLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:156, order few.
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
-// launchNormLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:120, order few.
+// launchNormLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:168, order few.
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
-// launchNormLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:132, order few.
+// launchNormLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:180, order few.
 func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -4218,7 +4417,7 @@ func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -4226,7 +4425,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -4234,7 +4433,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -4242,21 +4441,21 @@ func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[321], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[338], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -4264,7 +4463,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -4272,7 +4471,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -4280,7 +4479,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -4288,7 +4487,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -4296,7 +4495,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -4304,7 +4503,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -4312,7 +4511,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -4320,7 +4519,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -4328,7 +4527,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -4336,7 +4535,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -4344,7 +4543,7 @@ func (s *Set) launchAttentionCluster_128_2(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -4352,7 +4551,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -4361,13 +4560,13 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[352], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[336], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[353], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[354], g)
 	}
 }
 
@@ -4375,7 +4574,7 @@ func (s *Set) launchAttentionMixed_64Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[355], g)
 	}
 }
 
@@ -4384,13 +4583,13 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[356], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[340], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[357], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -4398,7 +4597,7 @@ func (s *Set) launchAttentionMixed_128Exact(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256Exact(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -4407,13 +4606,13 @@ func (s *Set) launchAttentionMixed_256Exact(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[360], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[344], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[361], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -4422,17 +4621,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[363], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[347], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[364], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -4441,13 +4640,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[366], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[350], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[367], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -4455,7 +4654,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -4463,7 +4662,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -4472,17 +4671,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[371], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[355], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[372], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -4491,13 +4690,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[374], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[358], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[375], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -4505,7 +4704,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
@@ -4513,7 +4712,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -4522,10 +4721,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[379], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[363], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[380], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
@@ -4533,17 +4732,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[381], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[365], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[382], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -4552,13 +4751,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[384], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[368], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[385], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -4566,7 +4765,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[387], g)
 	}
 }
 
@@ -4574,7 +4773,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[388], g)
 	}
 }
 
@@ -4583,10 +4782,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[389], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[373], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[390], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
@@ -4594,17 +4793,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[391], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[375], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[392], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[393], g)
 	}
 }
 
@@ -4613,13 +4812,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[394], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[378], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[395], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64*(1+1)/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[396], g)
 	}
 }
 
@@ -4627,7 +4826,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[397], g)
 	}
 }
 
@@ -4635,7 +4834,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[398], g)
 	}
 }
 
@@ -4643,7 +4842,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[399], g)
 	}
 }
 
@@ -4651,7 +4850,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
@@ -4659,7 +4858,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -4667,7 +4866,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 
@@ -4675,7 +4874,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -4683,7 +4882,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -4691,7 +4890,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
@@ -4699,7 +4898,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
@@ -4707,7 +4906,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[390], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
@@ -4715,7 +4914,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -4723,26 +4922,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:465.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[393], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[410], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[394], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[411], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:483.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[395], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[412], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:492.
@@ -4750,11 +4949,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[413], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[397], g)
+		q.Launch(s.kernels[414], g)
 	}
 }
 
@@ -4763,18 +4962,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[415], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[416], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[400], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[417], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:531.
@@ -4782,11 +4981,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[418], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[419], g)
 	}
 }
 
@@ -4794,7 +4993,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[420], g)
 	}
 }
 
@@ -4803,7 +5002,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[421], g)
 	}
 }
 
@@ -4811,7 +5010,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[422], g)
 	}
 }
 
@@ -4819,7 +5018,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[423], g)
 	}
 }
 
@@ -4827,7 +5026,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[424], g)
 	}
 }
 
@@ -4835,7 +5034,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[425], g)
 	}
 }
 
@@ -4843,7 +5042,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -4851,7 +5050,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[427], g)
 	}
 }
 
@@ -4859,7 +5058,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[428], g)
 	}
 }
 
@@ -4867,7 +5066,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[429], g)
 	}
 }
 

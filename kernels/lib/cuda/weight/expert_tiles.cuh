@@ -27,6 +27,18 @@ struct tile_shape {
     static constexpr int kShared = (kBarriers + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
 };
 
+// Quotients of numbers below 2³¹ by one that is known before the kernel before has ended: dividing takes long.
+struct divisor {
+    uint32_t by, inverse;
+
+    __device__ explicit divisor(int by) : by(by), inverse(0xffffffffu / by) {}
+    __device__ int2 of(int n) const {  // quotient and rest
+        int q = __umulhi(n, inverse), rest = n - q * int(by);
+        if (rest >= int(by)) q++, rest -= by;
+        return {q, rest};
+    }
+};
+
 // Items begin … end-1 of this block, counted from the first group of tile 0 on.
 struct tile_share {
     int begin, end, tiles;
@@ -40,20 +52,22 @@ __device__ inline int2 picks_of(const int32_t *starts, int experts, int total) {
 
 // All threads; ends with a barrier.
 template <int kThreads>
-__device__ tile_share share_tiles(pick_tile *tiles, int2 picks, int groups) {
-    const int mine = picks.y > picks.x ? (picks.y - picks.x + 7) / 8 : 0;
+__device__ tile_share share_tiles(pick_tile *tiles, int2 picks, const divisor &groups, const divisor &blocks) {
+    const int mine = picks.y > picks.x ? (picks.y - picks.x + 7) / 8 : 0, b = blockIdx.x;
     const scan s = block_scan<kThreads>(mine);
-    const int items = s.total * groups, first_item = int(int64_t(items) * blockIdx.x / gridDim.x), last_item = int(int64_t(items) * (blockIdx.x + 1) / gridDim.x);
-    const int first = first_item / groups, count = min((last_item + groups - 1) / groups - first, kMostTiles);
+    const int2 each = blocks.of(s.total * groups.by);  // items, and blocks that have one more
+    const int first_item = each.x * b + min(b, each.y), items = each.x + (b < each.y);
+    const int2 at = groups.of(first_item);
+    const int first = at.x, count = min(groups.of(at.y + items + groups.by - 1).x, kMostTiles);
     for (int i = max(first - s.before, 0); i < mine && s.before + i < first + count; i++)
         tiles[s.before + i - first] = {int(threadIdx.x), picks.x + i * 8, min(picks.y, picks.x + (i + 1) * 8)};
     __syncthreads();
-    return {first_item - first * groups, min(last_item - first * groups, count * groups), count};
+    return {at.y, min(at.y + items, count * int(groups.by)), count};
 }
 
 // Strips of an item are strip(group, 0) …; row(pick) is a pick's row of activations. prepare(tile, group, order) gives what
-// finish(that, group, sums) is to have loaded when the sums are there; its results lie as those of a mma. kEarly: starts were mostly written long
-// before the kernel before this one ends, so that weights can be copied by then; if they were not, what was copied is thrown away.
+// finish(that, group, sums) is to have loaded when the sums are there; its results lie as those of a mma. kEarly: order and starts were mostly
+// written long before the kernel before this one ends, so that weights can be copied by then; if they were not, what was copied is thrown away.
 template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool, int kParts, bool kEarly, typename Strip, typename Row, typename Prepare, typename Finish>
 __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, const int32_t *starts, int total, int groups, const Strip &strip, const Row &row,
                                const Prepare &prepare, const Finish &finish) {
@@ -68,14 +82,20 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     if (threadIdx.x == 0) init_barrier(rows_there, kWarps * 32), fence_barriers();
     if (const int tail = pitch / 16 - 1 - w.Cols / 8)  // chunks past the last column
         for (int i = threadIdx.x; i < pool_rows * tail; i += kWarps * 32) store_shared(shared_address(pool) + i / tail * pitch + w.Cols * 2 + i % tail * 16, uint4{});
-    const auto read_order = [&]() {
-        for (int i = threadIdx.x; i < total; i += kWarps * 32) kept[i] = order[i];
+    const divisor by_groups(groups), by_blocks(gridDim.x);
+    int2 picks = {};
+    tile_share share = {};
+    const auto read_picks = [&]() {
+        for (int i = threadIdx.x; i < total; i += kWarps * 32) kept[i] = __ldcg(order + i);
+        picks = picks_of(starts, w.Count, total);
+        share = share_tiles<kWarps * 32>(tiles, picks, by_groups, by_blocks);
     };
-    if constexpr (!kEarly) wait_for_previous(), release_next();
-    const int2 picks = picks_of(starts, w.Count, total);
-    if constexpr (!kEarly) read_order();
-    tile_share share = share_tiles<kWarps * 32>(tiles, picks, groups);
-    int first = 0, last = 0, base = 0;  // tiles whose rows are in the pool, and the first of their sorted picks
+#pragma unroll 1
+    for (int turn = kEarly; turn < 2; turn++) {  // not kEarly, the first is in vain, but brings instructions near
+        if (!kEarly && turn) wait_for_previous(), release_next();
+        read_picks();
+    }
+    int first = 0, last = 0, base = 0, phase = 0;  // tiles whose rows are in the pool, the first of their sorted picks, and the phase of rows_there
     const auto copy_rows = [&]() {
         base = tiles[first].begin;
         for (last = first; last < share.tiles && tiles[last].end - base <= pool_rows; last++) continue;
@@ -92,7 +112,10 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     const uint8_t *from = nullptr;  // the strip that this lane copies
     const auto fill = [&]() {
         if (next >= share.end) return;
-        if (next_u == 0) from = unit<kScheme>::at(w, tiles[next / groups].expert, strip(next % groups, ring.strip() % kStrips), 0);
+        if (next_u == 0) {
+            const int2 at = by_groups.of(next);
+            from = unit<kScheme>::at(w, tiles[at.x].expert, strip(at.y, ring.strip() % kStrips), 0);
+        }
         while (next_u == part_end(next_part)) next_part++;
         const int n = min(kUnits, part_end(next_part) - next_u);
         ring.fill(w, from + size_t(next_u) * unit<kScheme>::kPitch, kStrips, next_u, n);
@@ -103,29 +126,33 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     if constexpr (kEarly) {
         wait_for_previous();
         release_next();  // not before: expert_down_total relies on it
+        copy_rows();
         const int2 now = picks_of(starts, w.Count, total);
-        read_order();
-        if (__syncthreads_or(now.x != picks.x || now.y != picks.y)) {
-            share = share_tiles<kWarps * 32>(tiles, now, groups);
+        bool others = now.x != picks.x || now.y != picks.y;
+        for (int i = threadIdx.x; i < total; i += kWarps * 32) others |= __ldcg(order + i) != kept[i];
+        if (__syncthreads_or(others)) {
+            read_picks();
             for (int s = 0; s < begun; s++) ring.wait(), ring.drop();
             next = share.begin + warp(), next_part = next_u = 0;
             for (int s = 0; s < kStages; s++) fill();
+            wait_barrier(rows_there, phase);
+            first = last = 0, phase = 1;
+            copy_rows();
         }
-        copy_rows();
     }
     block_scales<kScheme> scales[kStrips];
     const auto load_scales = [&](int item) {
         if (item >= share.end) return;
 #pragma unroll
-        for (int s = 0; s < kStrips; s++) scales[s].load(w, tiles[item / groups].expert, strip(item % groups, s), 0, units);
+        for (int s = 0; s < kStrips; s++) scales[s].load(w, tiles[by_groups.of(item).x].expert, strip(by_groups.of(item).y, s), 0, units);
     };
     int item = share.begin + warp();
     load_scales(item);
-    for (int phase = 0; first < share.tiles; phase ^= 1) {
+    for (; first < share.tiles; phase ^= 1) {
         wait_barrier(rows_there, phase);
         for (; item < min(share.end, last * groups); item += kWarps) {
-            const pick_tile tile = tiles[item / groups];
-            const int group = item % groups;
+            const pick_tile tile = tiles[by_groups.of(item).x];
+            const int group = by_groups.of(item).y;
             const auto prepared = prepare(tile, group, kept);
             block_scales<kScheme> now[kStrips];
 #pragma unroll
@@ -171,8 +198,9 @@ __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
     const atlas_Weight &w = a.W;
     const int half = w.Rows / 2, groups = half / 16, total = a.Rows * a.TopK;
     const int t = lane() % 4, g = lane() / 4;
+    const divisor by_picks(a.TopK);
     multiply_tiles<kScheme, kWarps, 2, kUnits, kStages, kPool, 8, false>(
-        w, a.Order, a.Starts, total, groups, [&](int group, int s) { return group + s * groups; }, [&](int pick) { return a.In + size_t(pick / a.TopK) * w.Cols; },
+        w, a.Order, a.Starts, total, groups, [&](int group, int s) { return group + s * groups; }, [&](int pick) { return a.In + size_t(by_picks.of(pick).x) * w.Cols; },
         [&](const pick_tile &tile, int group, const int *order) {
             prepared p;
 #pragma unroll
