@@ -142,7 +142,7 @@ __device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *memory, co
 }  // namespace atlas::attention
 
 template <int kDim, int kLeast>
-__device__ void attention_tile(const atlas_PagedAttention &a) {
+__device__ void attention_tile(const atlas_PagedAttention &a, void * = nullptr) {
     using namespace atlas::attention;
     extern __shared__ __align__(128) atlas_act memory[];
     const int group = a.Heads / a.KVHeads, rows = max(1, kTileVectors / group);

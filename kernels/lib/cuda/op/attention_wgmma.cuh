@@ -1,7 +1,11 @@
-// PagedAttention for many rows on sm_90a, in the order of attention_order.cuh: block (key head, rows) takes max(1, 128/group)
-// rows, 128 query vectors at a time. Warpgroup 0 copies tiles of keys and values into kStages stages of swizzled shared
-// memory; warpgroups 1 and 2 take 64 query vectors each with wgmma, weights in registers. Rows of sequences of fewer than kLeast rows are left out.
-// Grid: KVHeads, ⌈Rows/max(1, 128/group)⌉; block 384; dynamic shared memory (256 + 4·kStages·kKeys)·kDim bytes and 1024 to align.
+// PagedAttention for many rows on sm_90a. Warpgroup 0 copies query vectors, and tiles of keys and values into kStages stages of
+// swizzled shared memory; each of kGroups more multiplies 64 query vectors of a key head with wgmma, weights in registers.
+//
+// Tiles of kKeys keys stand at fixed positions and are taken from the first on, weights relative to the greatest score so far; one
+// in which a query sees nothing changes none of its bits. So a query has the same bits whatever is beside it here, but not those
+// of attention_order.cuh. Rows of sequences of fewer than kLeast rows are left out.
+// Grid: any number of blocks, which share the groups of 64·kGroups query vectors; block 128 + 128·kGroups; dynamic shared memory:
+// (128·kGroups + 4·kStages·kKeys)·kDim bytes and 1024 to align.
 #pragma once
 #include "lib/cuda/op/attention_order.cuh"
 #include "lib/cuda/ptx/barrier.cuh"
@@ -10,16 +14,18 @@
 
 namespace atlas::attention {
 
-constexpr int kWideVectors = 128, kWideThreads = 384;
-
-template <int kDim, int kStages>
+template <int kDim_, int kGroups_, int kKeys_, int kStages_>
 struct wide {
-    static constexpr int kKeys = kKeysOf<kDim>, kChunks = kDim / 8, kTileBytes = kKeys * kDim * 2, kQueryBytes = 64 * kDim * 2;
+    static constexpr int kDim = kDim_, kGroups = kGroups_, kKeys = kKeys_, kStages = kStages_;
+    static constexpr int kVectors = 64 * kGroups, kChunks = kDim / 8, kTileBytes = kKeys * kDim * 2, kQueryBytes = 64 * kDim * 2;
+    static constexpr int kFewRegisters = kGroups == 2 ? kDim > 128 ? 56 : 72 : kDim > 64 ? 56 : 32, kManyRegisters = kGroups == 2 ? kDim > 128 ? 224 : 216 : kDim > 64 ? 152 : 160;
     uint32_t queries, keys, values, barriers;  // of the shared window
     __device__ uint32_t keys_full(int s) const { return barriers + s * 32; }
     __device__ uint32_t keys_free(int s) const { return barriers + s * 32 + 8; }
     __device__ uint32_t values_full(int s) const { return barriers + s * 32 + 16; }
     __device__ uint32_t values_free(int s) const { return barriers + s * 32 + 24; }
+    __device__ uint32_t queries_full() const { return barriers + kStages * 32; }
+    __device__ uint32_t queries_free() const { return barriers + kStages * 32 + 8; }
     // Chunk c of row r of a tile of kRows rows: slabs of 64 columns, each in the 128-byte swizzle.
     template <int kRows>
     __device__ static uint32_t chunk(int r, int c) {
@@ -27,266 +33,296 @@ struct wide {
     }
 };
 
-struct more_t {
-    __device__ constexpr operator bool() const { return true; }
-};
-struct last_t {
-    __device__ constexpr operator bool() const { return false; }
+// Query vectors of a block and the tiles that they need, from … to-1. They and their first tile have numbers within the block.
+// The copying warpgroup finds them and leaves them for the others beside the queries; without vectors, there are no more.
+struct errand {
+    tile of;
+    int length, most;  // keys that the first row sees, and any
+    int from, to, last, number, first;
+    __device__ int last_of(int i) const { return min(length + of.rows_on(i), most) - 1; }
 };
 
-// Brings tiles from … to-1; tile number n of this block goes to stage n % kStages. Sixteen rows that lie in one block of the
-// cache are copied from one address on; else, and where a tile is not full, every row has its own.
-template <int kDim, int kStages>
-__device__ void bring(const atlas_PagedAttention &a, const wide<kDim, kStages> &m, const tile &t, int from, int to, int end, int n) {
-    using W = wide<kDim, kStages>;
-    constexpr int kRowsOfWarp = W::kKeys / 4, kRowsOfCopy = 32 / W::kChunks, kGroups = kRowsOfWarp / 16;
+// Calls f for every errand of this block, and returns what to leave after them.
+template <typename W, int kLeast, typename F>
+__device__ errand each_errand(const atlas_PagedAttention &a, F f) {
+    // Late rows see the most keys and come first. Every other round goes the other way, so that the blocks' sums are alike.
+    const int group = a.Heads / a.KVHeads, rows = max(1, W::kVectors / group), pieces = (a.Rows + rows - 1) / rows;
+    int number = 0, first = 0;
+    for (int base = 0, round = 0; base < pieces * a.KVHeads; base += gridDim.x, round++) {
+        const int i = base + (round & 1 ? gridDim.x - 1 - blockIdx.x : blockIdx.x), y = pieces - 1 - i / a.KVHeads;
+        if (y < 0) continue;
+        int row = max(y * rows, a.Starts[0]);
+        const int stop = min(min((y + 1) * rows, a.Rows), a.Starts[a.Seqs]);
+        while (row < stop) {
+            const int seq = owner(a, row), after = a.Starts[seq + 1], end = min(stop, after);
+            if (min(after, a.Rows) - a.Starts[seq] >= kLeast) {
+                for (int begin = 0; begin < (end - row) * group; begin += W::kVectors) {
+                    const tile t = {seq, i % a.KVHeads, row, after, begin, min(W::kVectors, (end - row) * group - begin), group};
+                    errand e = {t, a.Lengths[seq] - (after - row) + 1, a.MaxBlocks * a.BlockSize};
+                    e.last = e.last_of(t.count - 1), e.from = first_seen(a, e.last_of(0)) / W::kKeys, e.to = max(e.last / W::kKeys + 1, e.from + 1);
+                    e.number = number++, e.first = first;
+                    first += e.to - e.from;
+                    f(e);
+                }
+            }
+            row = end;
+        }
+    }
+    errand none = {};
+    none.number = number;
+    return none;
+}
+
+// Brings the queries once those of the errand before are used.
+template <typename W>
+__device__ void bring_queries(const atlas_PagedAttention &a, const W &m, const errand &e, errand *errands) {
+    const tile &t = e.of;
+    wait_barrier(m.queries_free(), (e.number & 1) ^ 1);
+    if (threadIdx.x == 0) {
+        errands[e.number & 1] = e;
+        arrive(m.queries_full());
+    }
+    if (t.count > 0)
+#pragma unroll 4
+    for (int i = threadIdx.x; i < W::kVectors * W::kChunks; i += 128) {
+        const int q = i / W::kChunks, c = i % W::kChunks;
+        copy_async(m.queries + q / 64 * W::kQueryBytes + W::template chunk<64>(q % 64, c), t.query(a, min(q, t.count - 1)) + c * 8, q < t.count);
+    }
+    arrive_copied(m.queries_full());
+}
+
+// Brings the errand's tiles; the block's tile number n goes to stage n % kStages. Where sixteen rows lie in one block of the cache
+// they are copied from one address on, else every row has its own. What lies behind the last key is zeros.
+template <typename W>
+__device__ void bring(const atlas_PagedAttention &a, const W &m, const errand &e, errand *errands) {
+    constexpr int kDim = W::kDim, kStages = W::kStages, kRowsOfWarp = W::kKeys / 4, kRowsOfCopy = 32 / W::kChunks, kParts = kRowsOfWarp / 16;
     const int l = lane(), c = l % W::kChunks, first = warp() * kRowsOfWarp, mine = l / W::kChunks;
     const bool whole = a.BlockSize % 16 == 0;
-    int next[kGroups];
+    const tile &t = e.of;
+    int next[kParts], n = e.first;
     const auto place = [&](int tile) {
 #pragma unroll
-        for (int g = 0; g < kGroups; g++) next[g] = cache_row(a, t.seq, t.head, tile * W::kKeys + first + g * 16, end);
+        for (int g = 0; g < kParts; g++) next[g] = cache_row(a, t.seq, t.head, tile * W::kKeys + first + g * 16, e.last);
     };
-    const auto copy = [&](const void *cache, uint32_t into, const int(&rows)[kGroups]) {
+    const auto copy = [&](const void *cache, uint32_t into, int tile, const int(&rows)[kParts]) {
+        const atlas_act *from = static_cast<const atlas_act *>(cache) + c * 8;
+        if (!whole) {
+#pragma unroll 1
+            for (int r = first + mine; r < first + kRowsOfWarp; r += kRowsOfCopy) {
+                const int at = cache_row(a, t.seq, t.head, tile * W::kKeys + r, e.last);
+                copy_async(into + W::template chunk<W::kKeys>(r, c), from + size_t(max(at, 0)) * kDim, at >= 0);
+            }
+            return;
+        }
 #pragma unroll
-        for (int g = 0; g < kGroups; g++) {
-            const atlas_act *p = static_cast<const atlas_act *>(cache) + size_t(rows[g] + mine) * kDim + c * 8;
+        for (int g = 0; g < kParts; g++) {
+            const int left = rows[g] < 0 ? 0 : e.last + 1 - (tile * W::kKeys + first + g * 16 + mine);
+            const atlas_act *p = from + size_t(max(rows[g], 0) + mine) * kDim;
 #pragma unroll
             for (int i = 0; i < 16 / kRowsOfCopy; i++)
-                copy_async(into + W::template chunk<W::kKeys>(first + g * 16 + i * kRowsOfCopy + mine, c), p + i * kRowsOfCopy * kDim, true);
+                copy_async(into + W::template chunk<W::kKeys>(first + g * 16 + i * kRowsOfCopy + mine, c), p + i * kRowsOfCopy * kDim, i * kRowsOfCopy < left);
         }
     };
-    const auto copy_rows = [&](const void *cache, uint32_t into, int tile) {
-#pragma unroll 1
-        for (int i = 0; i < kRowsOfWarp / kRowsOfCopy; i++) {
-            const int r = first + i * kRowsOfCopy + mine, at = cache_row(a, t.seq, t.head, tile * W::kKeys + r, end);
-            copy_async(into + W::template chunk<W::kKeys>(r, c), static_cast<const atlas_act *>(cache) + size_t(max(at, 0)) * kDim + c * 8, at >= 0);
-        }
-    };
-    place(from);
-    for (int tile = from; tile < to; tile++, n++) {
+    place(e.from);
+    for (int tile = e.from; tile < e.to; tile++, n++) {
         const int s = n % kStages, turn = n / kStages;
-        int rows[kGroups];
-        bool full = whole && (tile + 1) * W::kKeys - 1 <= end;
+        int rows[kParts];
 #pragma unroll
-        for (int g = 0; g < kGroups; g++) rows[g] = next[g], full = full && rows[g] >= 0;
-        if (tile + 1 < to) place(tile + 1);
+        for (int g = 0; g < kParts; g++) rows[g] = next[g];
+        if (tile + 1 < e.to) place(tile + 1);
         wait_barrier(m.keys_free(s), (turn & 1) ^ 1);
-        if (full)
-            copy(a.K, m.keys + s * W::kTileBytes, rows);
-        else
-            copy_rows(a.K, m.keys + s * W::kTileBytes, tile);
+        copy(a.K, m.keys + s * W::kTileBytes, tile, rows);
         arrive_copied(m.keys_full(s));
+        if (tile == e.from) bring_queries(a, m, e, errands);
         wait_barrier(m.values_free(s), (turn & 1) ^ 1);
-        if (full)
-            copy(a.V, m.values + s * W::kTileBytes, rows);
-        else
-            copy_rows(a.V, m.values + s * W::kTileBytes, tile);
+        copy(a.V, m.values + s * W::kTileBytes, tile, rows);
         arrive_copied(m.values_full(s));
     }
 }
 
-template <int kDim, int kStages>
-__device__ void attend_wide(const atlas_PagedAttention &a, const wide<kDim, kStages> &m, const tile &t, int from, int to, int n) {
-    using W = wide<kDim, kStages>;
-    constexpr int kKeys = W::kKeys, kParts = kDim > 128 ? 4 : 1, kPart = kDim / kParts / 2;
-    const int thread = threadIdx.x % 128, l = lane(), g = l / 4, group = __shfl_sync(kAllLanes, threadIdx.x / 128 - 1, 0), q0 = group * 64;
-    const uint32_t queries = m.queries + group * W::kQueryBytes;
-    sync_named<128>(1 + group);
-    {
-        for (int i = thread; i < 64 * W::kChunks; i += 128) {
-            const int q = q0 + i / W::kChunks, c = i % W::kChunks;
-            copy_async(queries + W::template chunk<64>(q - q0, c), t.query(a, min(q, t.count - 1)) + c * 8, q < t.count);
-        }
-        commit_copies();
-        wait_copies<0>();
-        fence_shared();
-    }
-    int lows[2], highs[2];
+template <typename W>
+__device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const errand &e) {
+    constexpr int kDim = W::kDim, kKeys = W::kKeys, kStages = W::kStages;
+    const int thread = threadIdx.x % 128, l = lane(), group = __shfl_sync(kAllLanes, threadIdx.x / 128 - 1, 0), q0 = group * 64, mine = q0 + thread / 32 * 16 + l / 4;
+    const tile &t = e.of;
+    int n = __shfl_sync(kAllLanes, e.first, 0), lows[2], highs[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const int q = q0 + thread / 32 * 16 + g + i * 8;
-        highs[i] = q < t.count ? t.last(a, q) : -1;
+        const int q = mine + i * 8;
+        highs[i] = q < t.count ? e.last_of(q) : -1;
         lows[i] = first_seen(a, highs[i]);
     }
     // Positions between which all of the warpgroup's queries see every key, and the last tile that it needs.
-    const int least = t.last(a, min(q0, t.count - 1)), most = t.last(a, min(q0 + 63, t.count - 1)), low = first_seen(a, most);
-    const int stop = q0 < t.count ? max(most / kKeys, from) : from;
-    sync_named<128>(1 + group);
+    const int least = e.last_of(min(q0, t.count - 1)), most = e.last_of(min(q0 + 63, t.count - 1)), low = first_seen(a, most);
+    const int from = __shfl_sync(kAllLanes, e.from, 0), to = __shfl_sync(kAllLanes, e.to, 0), stop = __shfl_sync(kAllLanes, q0 < t.count ? max(most / kKeys, from) : from, 0);
     const float factor = a.Scale * kLog2E;
-    running state[2];
-    float all[kParts][kPart] = {}, s[kKeys / 2];
+    // Per row: the greatest score so far in powers of two, this thread's sum of weights, and what a tile makes of the sums before it.
+    float top[2] = {-INFINITY, -INFINITY}, sum[2] = {}, keep[2];
+    float all[kDim / 2] = {}, s[kKeys / 2];
+    uint32_t p[kKeys / 16][4];
+    // The warpgroups take turns to issue products, so that one's run beside the weights of the others.
+    const auto my_turn = [&] { sync_named<256>(1 + group); };
+    const auto next_turn = [&] { arrive_named<256>(1 + (group + 1) % W::kGroups); };
     const auto score = [&](int n) {
-        const uint32_t keys = m.keys + n % kStages * W::kTileBytes;
-        begin_products();
+        const uint32_t queries = m.queries + group * W::kQueryBytes, keys = m.keys + n % kStages * W::kTileBytes;
 #pragma unroll
         for (int k = 0; k < kDim / 16; k++)
             multiply_rows(s, swizzled(queries + k / 4 * 64 * 128 + k % 4 * 32, 0), swizzled(keys + k / 4 * kKeys * 128 + k % 4 * 32, 0), k > 0);
         commit_products();
     };
-    // The warpgroups take turns to issue products, so that one's run beside the weights of the other.
-    const auto my_turn = [&] { sync_named<256>(3 + group); };
-    const auto next_turn = [&] { arrive_named<256>(4 - group); };
-    my_turn();
-    wait_barrier(m.keys_full(n % kStages), n / kStages & 1);
-    fence_shared();
-    score(n);
-    next_turn();
-    const auto step = [&](int tile, auto more) {
-        const int stage = n % kStages, parity = n / kStages & 1, next = n + 1;
-        wait_products<0>();
-        pin(s);
-        if (l == 0) arrive(m.keys_free(stage));
+    const auto add_values = [&](int n) {
+        const uint32_t values = m.values + n % kStages * W::kTileBytes;
+#pragma unroll
+        for (int k = 0; k < kKeys / 16; k++) multiply_columns(all, p[k], swizzled(values + k * 2048, kKeys * 128), 1);
+        commit_products();
+    };
+    // Scores become weights.
+    const auto weigh = [&](int tile) {
         const int base = tile * kKeys;
         if (base < low || base + kKeys - 1 > least) {
+            const int shift = base + l % 4 * 2, first[2] = {lows[0] - shift, lows[1] - shift}, last[2] = {highs[0] - shift, highs[1] - shift};
 #pragma unroll
             for (int j = 0; j < kKeys / 8; j++)
 #pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    const int p = base + j * 8 + l % 4 * 2 + r % 2;
-                    if (p < lows[r / 2] || p > highs[r / 2]) s[j * 4 + r] = -INFINITY;
-                }
+                for (int r = 0; r < 4; r++)
+                    if (j * 8 + r % 2 < first[r / 2] || j * 8 + r % 2 > last[r / 2]) s[j * 4 + r] = -INFINITY;
         }
-        float top[2];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            float x = -INFINITY;
+            float x[2] = {s[i * 2], s[i * 2 + 1]};
 #pragma unroll
-            for (int j = 0; j < kKeys / 8; j++) x = fmaxf(x, fmaxf(s[j * 4 + i * 2], s[j * 4 + i * 2 + 1]));
-            x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
-            x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));
-            top[i] = __fmul_rn(x, factor);
+            for (int j = 1; j < kKeys / 8; j++) x[0] = fmaxf(x[0], s[j * 4 + i * 2]), x[1] = fmaxf(x[1], s[j * 4 + i * 2 + 1]);
+            float y = fmaxf(x[0], x[1]);
+            y = fmaxf(y, __shfl_xor_sync(kAllLanes, y, 1));
+            y = fmaxf(y, __shfl_xor_sync(kAllLanes, y, 2));
+            y = fmaxf(top[i], __fmul_rn(y, factor));
+            const float zero = y == -INFINITY ? 0.0f : y;
+            keep[i] = exp2_fast(top[i] - zero);
+            top[i] = y;
+            float part[2] = {};
+#pragma unroll
+            for (int j = 0; j < kKeys / 8; j++) {
+                float &u = s[j * 4 + i * 2], &v = s[j * 4 + i * 2 + 1];
+                u = exp2_fast(fmaf(u, factor, -zero)), v = exp2_fast(fmaf(v, factor, -zero));
+                part[0] += u, part[1] += v;
+            }
+            sum[i] = fmaf(sum[i], keep[i], part[0] + part[1]);
         }
-        uint32_t p[kKeys / 16][4];
-        float sums[2][2][4];
+    };
+    const auto pack = [&] {
 #pragma unroll
         for (int j = 0; j < kKeys / 8; j++)
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const float x = weight(s[j * 4 + i * 2], factor, top[i]), y = weight(s[j * 4 + i * 2 + 1], factor, top[i]);
-                constexpr int kPer = kKeys / 32;
-                float(&sx)[4] = sums[i][0], (&sy)[4] = sums[i][1];
-                sx[j / kPer] = j % kPer ? sx[j / kPer] + x : x;
-                sy[j / kPer] = j % kPer ? sy[j / kPer] + y : y;
-                p[j / 2][j % 2 * 2 + i] = narrow(x, y);
-            }
-        joint by[2];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float x = ((sums[i][0][0] + sums[i][0][1]) + (sums[i][0][2] + sums[i][0][3])) + ((sums[i][1][0] + sums[i][1][1]) + (sums[i][1][2] + sums[i][1][3]));
-            x += __shfl_xor_sync(kAllLanes, x, 1);
-            x += __shfl_xor_sync(kAllLanes, x, 2);
-            by[i] = join(state[i], top[i], x);
-        }
-        if (by[0].keep != 1 || by[1].keep != 1) {
-#pragma unroll
-            for (int h = 0; h < kParts; h++)
-#pragma unroll
-                for (int d = 0; d < kPart; d++) all[h][d] = __fmul_rn(all[h][d], by[d / 2 % 2].keep);
-        }
-        wait_barrier(m.values_full(stage), parity);
+            for (int i = 0; i < 2; i++) p[j / 2][j % 2 * 2 + i] = narrow(s[j * 4 + i * 2], s[j * 4 + i * 2 + 1]);
+    };
+
+    wait_barrier(m.keys_full(n % kStages), n / kStages & 1);
+    fence_shared();
+    my_turn();
+    begin_products();
+    score(n);
+    next_turn();
+    wait_products<0>();
+    pin(s);
+    if (l == 0) arrive(m.keys_free(n % kStages));
+    if (l == 0 && from == stop) arrive(m.queries_free());
+    weigh(from);
+    pack();
+    for (int tile = from + 1; tile <= stop; tile++, n++) {
+        const int next = n + 1;
+        wait_barrier(m.keys_full(next % kStages), next / kStages & 1);
         fence_shared();
         my_turn();
-#pragma unroll
-        for (int h = 0; h < kParts; h++) {
-            float part[kPart];
-            begin_products();
-#pragma unroll
-            for (int k = 0; k < kKeys / 16; k++)
-                multiply_columns(part, p[k], swizzled(m.values + stage * W::kTileBytes + h * (kPart / 32) * kKeys * 128 + k * 2048, kKeys * 128), k > 0);
-            commit_products();
-            wait_products<0>();
-            pin(part);
-            if (h == kParts - 1) {
-                if (l == 0) arrive(m.values_free(stage));
-                if (more) {
-                    wait_barrier(m.keys_full(next % kStages), next / kStages & 1);
-                    fence_shared();
-                    score(next);
-                    pin(part);  // joins while the scores run
-                }
-                next_turn();
-            }
-#pragma unroll
-            for (int d = 0; d < kPart; d++) all[h][d] = fmaf(part[d], by[d / 2 % 2].add, all[h][d]);
-        }
-        n = next;
-    };
-    int tile = from;
-    for (; tile < stop; tile++) step(tile, more_t{});
-    step(tile++, last_t{});
-    for (; tile < to; tile++, n++) {
-        my_turn();
-        wait_barrier(m.keys_full(n % kStages), n / kStages & 1);
-        if (l == 0) arrive(m.keys_free(n % kStages));
+        begin_products();
+        score(next);
         wait_barrier(m.values_full(n % kStages), n / kStages & 1);
+        fence_shared();
+        begin_products();
+        add_values(n);
+        next_turn();
+        wait_products<1>();
+        pin(s);
+        if (l == 0) arrive(m.keys_free(next % kStages));
+        if (l == 0 && tile == stop) arrive(m.queries_free());
+        weigh(tile);  // while the values are added
+        wait_products<0>();
+        pin(all);
+#pragma unroll
+        for (int k = 0; k < kKeys / 16; k++) pin(p[k]);
         if (l == 0) arrive(m.values_free(n % kStages));
+        if (keep[0] != 1 || keep[1] != 1) {
+#pragma unroll
+            for (int d = 0; d < kDim / 2; d++) all[d] *= keep[d / 2 % 2];
+        }
+        pack();
+    }
+    wait_barrier(m.values_full(n % kStages), n / kStages & 1);
+    fence_shared();
+    begin_products();
+    add_values(n);
+    wait_products<0>();
+    pin(all);
+    if (l == 0) arrive(m.values_free(n % kStages));
+    n++;
+#pragma unroll 1
+    for (int tile = stop + 1; tile < to; tile++, n++) {
+        wait_barrier(m.keys_full(n % kStages), n / kStages & 1);
+        wait_barrier(m.values_full(n % kStages), n / kStages & 1);
+        if (l == 0) arrive(m.keys_free(n % kStages)), arrive(m.values_free(n % kStages));
+        my_turn();
         next_turn();
     }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const int q = q0 + thread / 32 * 16 + g + i * 8;
+        const int q = mine + i * 8;
+        float total = sum[i];
+        total += __shfl_xor_sync(kAllLanes, total, 1);
+        total += __shfl_xor_sync(kAllLanes, total, 2);
         if (q >= t.count) continue;
-        const float scale = inverse(state[i].sum);
+        const float scale = inverse(total);
         uint32_t *out = reinterpret_cast<uint32_t *>(a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim) + l % 4;
 #pragma unroll
-        for (int h = 0; h < kParts; h++)
-#pragma unroll
-            for (int d = 0; d < kPart / 4; d++) out[h * kPart + d * 4] = narrow(all[h][d * 4 + i * 2] * scale, all[h][d * 4 + i * 2 + 1] * scale);
-    }
-}
-
-// Every group of query vectors of the block's rows, in the same order for all warpgroups: f(vectors, first tile, tile after the last, last key, tiles before).
-template <int kDim, int kLeast, typename F>
-__device__ void each_group(const atlas_PagedAttention &a, F f) {
-    constexpr int kKeys = kKeysOf<kDim>;
-    // Late rows see the most keys, so their blocks start first.
-    const int group = a.Heads / a.KVHeads, rows = max(1, kWideVectors / group), y = gridDim.y - 1 - blockIdx.y;
-    int row = max(y * rows, a.Starts[0]), n = 0;
-    const int stop = min(min((y + 1) * rows, a.Rows), a.Starts[a.Seqs]);
-    while (row < stop) {
-        const int seq = owner(a, row), after = a.Starts[seq + 1], end = min(stop, after);
-        if (min(after, a.Rows) - a.Starts[seq] >= kLeast) {
-            for (int begin = 0; begin < (end - row) * group; begin += kWideVectors) {
-                const tile t = {seq, int(blockIdx.x), row, after, begin, min(kWideVectors, (end - row) * group - begin), group};
-                const int last = t.last(a, t.count - 1), from = first_seen(a, t.last(a, 0)) / kKeys, to = max(last / kKeys + 1, from + 1);
-                f(t, from, to, last, n);
-                n += to - from;
-            }
-        }
-        row = end;
+        for (int d = 0; d < kDim / 8; d++) out[d * 4] = narrow(all[d * 4 + i * 2] * scale, all[d * 4 + i * 2 + 1] * scale);
     }
 }
 
 }  // namespace atlas::attention
 
-template <int kDim, int kStages, int kLeast>
-__device__ void attention_wgmma(const atlas_PagedAttention &a) {
+template <int kDim, int kLeast, int kGroups, int kKeys, int kStages>
+__device__ void attention_wgmma(const atlas_PagedAttention &a, void * = nullptr) {
     using namespace atlas::attention;
-    using W = wide<kDim, kStages>;
+    using W = wide<kDim, kGroups, kKeys, kStages>;
     static_assert(kDim % 64 == 0, "whole slabs");
     extern __shared__ __align__(128) atlas_act memory[];
-    __shared__ __align__(32) uint64_t barriers[kStages * 4];
+    __shared__ __align__(32) uint64_t barriers[kStages * 4 + 2];
     W m;
     m.queries = (uint32_t(__cvta_generic_to_shared(memory)) + 1023) / 1024 * 1024;
-    m.keys = m.queries + 2 * W::kQueryBytes, m.values = m.keys + kStages * W::kTileBytes;
+    m.keys = m.queries + kGroups * W::kQueryBytes, m.values = m.keys + kStages * W::kTileBytes;
     m.barriers = __cvta_generic_to_shared(barriers);
+    __shared__ errand errands[2];
     if (threadIdx.x == 0) {
+        constexpr int kWarps = kGroups * 4;  // of each, a lane says what is free
         for (int s = 0; s < kStages; s++) {
             atlas::init_barrier(m.keys_full(s), 128), atlas::init_barrier(m.values_full(s), 128);
-            atlas::init_barrier(m.keys_free(s), 8), atlas::init_barrier(m.values_free(s), 8);  // a lane of each warp
+            atlas::init_barrier(m.keys_free(s), kWarps), atlas::init_barrier(m.values_free(s), kWarps);
         }
+        atlas::init_barrier(m.queries_full(), 129), atlas::init_barrier(m.queries_free(), kWarps);
         atlas::fence_barriers();
     }
     __syncthreads();
     atlas::wait_for_previous();
     atlas::release_next();
     if (threadIdx.x < 128) {
-        atlas::give_registers<56>();
-        each_group<kDim, kLeast>(a, [&](const tile &t, int from, int to, int last, int n) { bring<kDim, kStages>(a, m, t, from, to, last, n); });
+        atlas::give_registers<W::kFewRegisters>();
+        const errand none = each_errand<W, kLeast>(a, [&](const errand &e) { bring(a, m, e, errands); });
+        bring_queries(a, m, none, errands);
     } else {
-        atlas::take_registers<224>();
-        if (threadIdx.x >= 256) atlas::arrive_named<256>(3);  // the first turn
-        each_group<kDim, kLeast>(a, [&](const tile &t, int from, int to, int, int n) { attend_wide<kDim, kStages>(a, m, t, from, to, n); });
+        atlas::take_registers<W::kManyRegisters>();
+        if (threadIdx.x >= 128 * kGroups) atlas::arrive_named<256>(1);  // the first turn
+        for (int number = 0;; number++) {
+            atlas::wait_barrier(m.queries_full(), number & 1);
+            if (__shfl_sync(atlas::kAllLanes, errands[number & 1].of.count, 0) == 0) break;
+            attend_wide(a, m, errands[number & 1]);
+        }
     }
 }
