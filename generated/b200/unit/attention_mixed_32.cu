@@ -25,5 +25,5 @@ extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_mixed_32_1(
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_mixed_32_2(const __grid_constant__ arguments a) {
-    attention_many<32, 2, kWgmma>(a.op, a.scratch);
+    attention_tile<32, 2>(a.op, a.scratch);
 }

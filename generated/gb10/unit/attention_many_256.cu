@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_many_256(const __grid_constant__ arguments a) {
-    attention_many<256, 1, kWgmma>(a.op);
+    attention_tile<256, 1>(a.op);
 }

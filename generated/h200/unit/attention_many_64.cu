@@ -15,6 +15,6 @@ struct arguments {
     atlas_PagedAttention op;
 };
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_many_64(const __grid_constant__ arguments a) {
-    attention_many<64, 1, kWgmma>(a.op);
+extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_many_64(const __grid_constant__ arguments a) {
+    attention_tile<64, 1>(a.op);
 }

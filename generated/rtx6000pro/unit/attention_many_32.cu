@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_many_32(const __grid_constant__ arguments a) {
-    attention_many<32, 1, kWgmma>(a.op);
+    attention_tile<32, 1>(a.op);
 }

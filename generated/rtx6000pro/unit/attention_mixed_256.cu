@@ -25,5 +25,5 @@ extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_mixed_256_1
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_mixed_256_2(const __grid_constant__ arguments a) {
-    attention_many<256, 2, kWgmma>(a.op, a.scratch);
+    attention_tile<256, 2>(a.op, a.scratch);
 }

@@ -145,16 +145,12 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
     constexpr int kDim = W::kDim, kKeys = W::kKeys, kStages = W::kStages;
     const int thread = threadIdx.x % 128, l = lane(), group = __shfl_sync(kAllLanes, threadIdx.x / 128 - 1, 0), q0 = group * 64, mine = q0 + thread / 32 * 16 + l / 4;
     const tile &t = e.of;
-    int n = __shfl_sync(kAllLanes, e.first, 0), lows[2], highs[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int q = mine + i * 8;
-        highs[i] = q < t.count ? e.last_of(q) : -1;
-        lows[i] = first_seen(a, highs[i]);
-    }
-    // Positions between which all of the warpgroup's queries see every key, and the last tile that it needs.
-    const int least = e.last_of(min(q0, t.count - 1)), most = e.last_of(min(q0 + 63, t.count - 1)), low = first_seen(a, most);
-    const int from = __shfl_sync(kAllLanes, e.from, 0), to = __shfl_sync(kAllLanes, e.to, 0), stop = __shfl_sync(kAllLanes, q0 < t.count ? max(most / kKeys, from) : from, 0);
+    // The last tile that the warpgroup needs, and those of which all of its queries see every key.
+    const int least = e.last_of(min(q0, t.count - 1)), most = e.last_of(min(q0 + 63, t.count - 1));
+    const int from = __shfl_sync(kAllLanes, e.from, 0), to = __shfl_sync(kAllLanes, e.to, 0);
+    const int stop = __shfl_sync(kAllLanes, q0 < t.count ? max(most / kKeys, from) : from, 0);
+    const int clear = (first_seen(a, most) + kKeys - 1) / kKeys, cut = (least + 1) / kKeys;
+    int n = __shfl_sync(kAllLanes, e.first, 0);
     const float factor = a.Scale * kLog2E;
     // Per row: the greatest score so far in powers of two, this thread's sum of weights, and what a tile makes of the sums before it.
     float top[2] = {-INFINITY, -INFINITY}, sum[2] = {}, keep[2];
@@ -178,14 +174,16 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
     };
     // Scores become weights.
     const auto weigh = [&](int tile) {
-        const int base = tile * kKeys;
-        if (base < low || base + kKeys - 1 > least) {
-            const int shift = base + l % 4 * 2, first[2] = {lows[0] - shift, lows[1] - shift}, last[2] = {highs[0] - shift, highs[1] - shift};
+        if (tile < clear || tile >= cut) {
 #pragma unroll
-            for (int j = 0; j < kKeys / 8; j++)
+            for (int i = 0; i < 2; i++) {
+                const int q = mine + i * 8, high = q < t.count ? e.last_of(q) : -1, shift = tile * kKeys + l % 4 * 2, last = high - shift, first = first_seen(a, high) - shift;
 #pragma unroll
-                for (int r = 0; r < 4; r++)
-                    if (j * 8 + r % 2 < first[r / 2] || j * 8 + r % 2 > last[r / 2]) s[j * 4 + r] = -INFINITY;
+                for (int j = 0; j < kKeys / 8; j++)
+#pragma unroll
+                    for (int r = 0; r < 2; r++)
+                        if (j * 8 + r < first || j * 8 + r > last) s[j * 4 + i * 2 + r] = -INFINITY;
+            }
         }
 #pragma unroll
         for (int i = 0; i < 2; i++) {

@@ -15,6 +15,6 @@ struct arguments {
     atlas_PagedAttention op;
 };
 
-extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_many_128_exact(const __grid_constant__ arguments a) {
-    attention_many<128, 1, 0>(a.op);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_wide_128(const __grid_constant__ arguments a) {
+    attention_wgmma<128, 1, 2, 128, 3>(a.op);
 }

@@ -16,14 +16,14 @@ struct arguments {
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 2) atlas_attention_mixed_256_exact_0(const __grid_constant__ arguments a) {
-    attention_few<256, 8, 1, kSMs>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(256, 2) atlas_attention_wide_beside_128_0(const __grid_constant__ arguments a) {
+    attention_few<128, 8, 1, kSMs>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_mixed_256_exact_1(const __grid_constant__ arguments a) {
-    attention_merge<256, 8, 1, kSMs>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_wide_beside_128_1(const __grid_constant__ arguments a) {
+    attention_merge<128, 8, 1, kSMs>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_mixed_256_exact_2(const __grid_constant__ arguments a) {
-    attention_many<256, 2, 0>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_wide_beside_128_2(const __grid_constant__ arguments a) {
+    attention_wgmma<128, 2, 2, 128, 3>(a.op, a.scratch);
 }

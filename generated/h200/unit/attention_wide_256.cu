@@ -15,6 +15,6 @@ struct arguments {
     atlas_PagedAttention op;
 };
 
-extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_many_64_exact(const __grid_constant__ arguments a) {
-    attention_many<64, 1, 0>(a.op);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_wide_256(const __grid_constant__ arguments a) {
+    attention_wgmma<256, 1, 2, 64, 2>(a.op);
 }

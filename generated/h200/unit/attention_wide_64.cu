@@ -15,6 +15,6 @@ struct arguments {
     atlas_PagedAttention op;
 };
 
-extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_many_256_exact(const __grid_constant__ arguments a) {
-    attention_many<256, 1, 0>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 1) atlas_attention_wide_64(const __grid_constant__ arguments a) {
+    attention_wgmma<64, 1, 3, 128, 3>(a.op);
 }

@@ -9,12 +9,12 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/op/attention_cluster.cuh"
+#include "lib/cuda/op/attention_many.cuh"
 
 struct arguments {
     atlas_PagedAttention op;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_cluster_128_2(const __grid_constant__ arguments a) {
-    attention_cluster<128, 8, 2, 5>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 1) atlas_attention_wide_128_large(const __grid_constant__ arguments a) {
+    attention_wgmma<128, 1, 3, 64, 5>(a.op);
 }
