@@ -46,19 +46,6 @@ func (p patient) GatedLinear(q op.Stream, x op.GatedLinear) bool {
 }
 func (p patient) NormRoute(q op.Stream, x op.NormRoute) bool { return serve(q, x, p.Set.NormRoute) }
 
-// Halves of layers are served for few rows, as kernel sets do.
-const fewRows = 4
-
-func (p patient) AttentionLayer(q op.Stream, x op.AttentionLayer) bool {
-	return x.Rows <= fewRows && serve(q, x, p.Set.AttentionLayer)
-}
-func (p patient) FeedLayer(q op.Stream, x op.FeedLayer) bool {
-	return x.Rows <= fewRows && serve(q, x, p.Set.FeedLayer)
-}
-func (p patient) MixtureLayer(q op.Stream, x op.MixtureLayer) bool {
-	return x.Rows <= fewRows && serve(q, x, p.Set.MixtureLayer)
-}
-
 func serve[T any](q op.Stream, x T, compute func(op.Stream, T) bool) bool {
 	run(q, x, func(q op.Stream, x T) { compute(q, x) })
 	return true

@@ -124,10 +124,6 @@ func (r rounder) NormLinear(op.Stream, op.NormLinear) bool   { return false }
 func (r rounder) GatedLinear(op.Stream, op.GatedLinear) bool { return false }
 func (r rounder) NormRoute(op.Stream, op.NormRoute) bool     { return false }
 
-func (r rounder) AttentionLayer(op.Stream, op.AttentionLayer) bool { return false }
-func (r rounder) FeedLayer(op.Stream, op.FeedLayer) bool           { return false }
-func (r rounder) MixtureLayer(op.Stream, op.MixtureLayer) bool     { return false }
-
 // onRoundingOracle is onOracle where the activations of some calls are rounded.
 func onRoundingOracle(t *testing.T, act op.DType, rules map[product]string) *instance.Target {
 	t.Helper()

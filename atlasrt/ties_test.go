@@ -38,10 +38,8 @@ func (w *routeWatch) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// What routes and does more is left to the plain operations, of which Route is looked at.
-
-func (w *routeWatch) NormRoute(op.Stream, op.NormRoute) bool       { return false }
-func (w *routeWatch) MixtureLayer(op.Stream, op.MixtureLayer) bool { return false }
+// NormRoute is left to the plain operations, of which Route is looked at.
+func (w *routeWatch) NormRoute(op.Stream, op.NormRoute) bool { return false }
 
 // expertTies tells at which positions two experts tie within 1e-2 in some layer, where nothing is rounded.
 func expertTies(t *testing.T, folder string, tokens []int32) []bool {

@@ -11,12 +11,6 @@ type Seam interface {
 	EndLive()
 }
 
-// InPieces reports whether a forward pass is replayed in pieces, between which attention stays apart.
-func InPieces(q op.Stream) bool {
-	_, ok := q.(Seam)
-	return ok
-}
-
 // BeginLive says that what follows depends on how many sequences there are or how long they are.
 func BeginLive(q op.Stream) {
 	if s, ok := q.(Seam); ok {

@@ -9,9 +9,6 @@ type Fused interface {
 	NormLinear(Stream, NormLinear) bool
 	GatedLinear(Stream, GatedLinear) bool
 	NormRoute(Stream, NormRoute) bool
-	AttentionLayer(Stream, AttentionLayer) bool
-	FeedLayer(Stream, FeedLayer) bool
-	MixtureLayer(Stream, MixtureLayer) bool
 }
 
 // NormLinear is RMSNorm and Linear: Out[r,n] = Σ_k y[r,k]·W[n,k] + Bias[n] with y = RMSNorm(In, Scale).

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"asimd", "crc32", "atomics", "asimdrdm", "asimddp"},
 		Features:    []string{"bf16", "i8mm"},
 		Kernels:     Kernels[:],
-		Contract:    "f8ca346c7cb787d258f5c6c2a978e3a4",
+		Contract:    "c16dbe55d8fe4fd3c9ea7276a3ad985f",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

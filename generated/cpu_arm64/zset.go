@@ -310,11 +310,6 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// AttentionLayer: no kernel.
-func (s *Set) AttentionLayer(q op.Stream, a op.AttentionLayer) bool {
-	return false
-}
-
 // Convert: kernels/lib/cpu/base.toml:111.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
@@ -567,11 +562,6 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// FeedLayer: no kernel.
-func (s *Set) FeedLayer(q op.Stream, a op.FeedLayer) bool {
-	return false
-}
-
 // Fill: kernels/lib/cpu/base.toml:103.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
@@ -776,11 +766,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	default:
 		q.Fail(unsupported("Logits", a.W.Scheme))
 	}
-}
-
-// MixtureLayer: no kernel.
-func (s *Set) MixtureLayer(q op.Stream, a op.MixtureLayer) bool {
-	return false
 }
 
 // NormLinear: no kernel.

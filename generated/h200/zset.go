@@ -465,11 +465,6 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// AttentionLayer: no kernel.
-func (s *Set) AttentionLayer(q op.Stream, a op.AttentionLayer) bool {
-	return false
-}
-
 // Convert: kernels/lib/cuda/base.toml:584.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
@@ -792,11 +787,6 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	default:
 		q.Fail(unsupported("ExpertUp", a.W.Scheme))
 	}
-}
-
-// FeedLayer: no kernel.
-func (s *Set) FeedLayer(q op.Stream, a op.FeedLayer) bool {
-	return false
 }
 
 // Fill: kernels/lib/cuda/base.toml:576.
@@ -1257,11 +1247,6 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	default:
 		q.Fail(unsupported("Logits", a.W.Scheme))
 	}
-}
-
-// MixtureLayer: no kernel.
-func (s *Set) MixtureLayer(q op.Stream, a op.MixtureLayer) bool {
-	return false
 }
 
 // NormLinear: kernels/h200/base/bf16/linear_few.toml:168;

@@ -73,72 +73,6 @@ static_assert(offsetof(atlas_Weight, Count) == 36, "op.Weight.Count");
 static_assert(offsetof(atlas_Weight, Rounding) == 40, "op.Weight.Rounding");
 static_assert(offsetof(atlas_Weight, pad_) == 44, "op.Weight.pad_");
 
-typedef struct atlas_AttentionLayer {
-    atlas_act *Out;             // out   [Rows,Project.Rows]
-    atlas_act *Sum;             // out   [Rows,W.Cols], may be null
-    void *K;                    // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
-    void *V;                    // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
-    const atlas_act *In;        // in    [Rows,W.Cols]
-    const atlas_act *Residual;  // in    [Rows,W.Cols], may be null
-    const float *Scale;         // in    [W.Cols]
-    const float *Bias;          // in    [W.Rows], may be null
-    const float *QNorm;         // in    [HeadDim], may be null
-    const float *KNorm;         // in    [HeadDim], may be null
-    const float *Angles;        // in    [Rows,2*Pairs]
-    const int32_t *Slots;       // in    [Rows]
-    const int32_t *Starts;      // in    [Seqs+1]
-    const int32_t *Lengths;     // in    [Seqs]
-    const int32_t *Tables;      // in    [Seqs,MaxBlocks]
-    atlas_Weight W;             // in
-    atlas_Weight Project;       // in
-    int32_t Rows;
-    int32_t Heads;
-    int32_t KVHeads;
-    int32_t HeadDim;
-    int32_t Pairs;
-    int32_t Seqs;
-    int32_t MaxBlocks;
-    int32_t Blocks;
-    int32_t BlockSize;
-    int32_t Window;
-    atlas_Pairing Pairing;
-    atlas_DType KVType;
-    float Factor;
-    float Eps;
-} atlas_AttentionLayer;
-static_assert(sizeof(atlas_AttentionLayer) == 272, "size of op.AttentionLayer");
-static_assert(offsetof(atlas_AttentionLayer, Out) == 0, "op.AttentionLayer.Out");
-static_assert(offsetof(atlas_AttentionLayer, Sum) == 8, "op.AttentionLayer.Sum");
-static_assert(offsetof(atlas_AttentionLayer, K) == 16, "op.AttentionLayer.K");
-static_assert(offsetof(atlas_AttentionLayer, V) == 24, "op.AttentionLayer.V");
-static_assert(offsetof(atlas_AttentionLayer, In) == 32, "op.AttentionLayer.In");
-static_assert(offsetof(atlas_AttentionLayer, Residual) == 40, "op.AttentionLayer.Residual");
-static_assert(offsetof(atlas_AttentionLayer, Scale) == 48, "op.AttentionLayer.Scale");
-static_assert(offsetof(atlas_AttentionLayer, Bias) == 56, "op.AttentionLayer.Bias");
-static_assert(offsetof(atlas_AttentionLayer, QNorm) == 64, "op.AttentionLayer.QNorm");
-static_assert(offsetof(atlas_AttentionLayer, KNorm) == 72, "op.AttentionLayer.KNorm");
-static_assert(offsetof(atlas_AttentionLayer, Angles) == 80, "op.AttentionLayer.Angles");
-static_assert(offsetof(atlas_AttentionLayer, Slots) == 88, "op.AttentionLayer.Slots");
-static_assert(offsetof(atlas_AttentionLayer, Starts) == 96, "op.AttentionLayer.Starts");
-static_assert(offsetof(atlas_AttentionLayer, Lengths) == 104, "op.AttentionLayer.Lengths");
-static_assert(offsetof(atlas_AttentionLayer, Tables) == 112, "op.AttentionLayer.Tables");
-static_assert(offsetof(atlas_AttentionLayer, W) == 120, "op.AttentionLayer.W");
-static_assert(offsetof(atlas_AttentionLayer, Project) == 168, "op.AttentionLayer.Project");
-static_assert(offsetof(atlas_AttentionLayer, Rows) == 216, "op.AttentionLayer.Rows");
-static_assert(offsetof(atlas_AttentionLayer, Heads) == 220, "op.AttentionLayer.Heads");
-static_assert(offsetof(atlas_AttentionLayer, KVHeads) == 224, "op.AttentionLayer.KVHeads");
-static_assert(offsetof(atlas_AttentionLayer, HeadDim) == 228, "op.AttentionLayer.HeadDim");
-static_assert(offsetof(atlas_AttentionLayer, Pairs) == 232, "op.AttentionLayer.Pairs");
-static_assert(offsetof(atlas_AttentionLayer, Seqs) == 236, "op.AttentionLayer.Seqs");
-static_assert(offsetof(atlas_AttentionLayer, MaxBlocks) == 240, "op.AttentionLayer.MaxBlocks");
-static_assert(offsetof(atlas_AttentionLayer, Blocks) == 244, "op.AttentionLayer.Blocks");
-static_assert(offsetof(atlas_AttentionLayer, BlockSize) == 248, "op.AttentionLayer.BlockSize");
-static_assert(offsetof(atlas_AttentionLayer, Window) == 252, "op.AttentionLayer.Window");
-static_assert(offsetof(atlas_AttentionLayer, Pairing) == 256, "op.AttentionLayer.Pairing");
-static_assert(offsetof(atlas_AttentionLayer, KVType) == 260, "op.AttentionLayer.KVType");
-static_assert(offsetof(atlas_AttentionLayer, Factor) == 264, "op.AttentionLayer.Factor");
-static_assert(offsetof(atlas_AttentionLayer, Eps) == 268, "op.AttentionLayer.Eps");
-
 typedef struct atlas_Convert {
     void *Out;            // out   [Count] of OutType
     const void *In;       // in    [Count] of InType
@@ -217,28 +151,6 @@ static_assert(offsetof(atlas_ExpertUp, W) == 32, "op.ExpertUp.W");
 static_assert(offsetof(atlas_ExpertUp, Rows) == 80, "op.ExpertUp.Rows");
 static_assert(offsetof(atlas_ExpertUp, TopK) == 84, "op.ExpertUp.TopK");
 
-typedef struct atlas_FeedLayer {
-    atlas_act *Out;             // out   [Rows,Down.Rows]
-    atlas_act *Sum;             // out   [Rows,W.Cols], may be null
-    const atlas_act *In;        // in    [Rows,W.Cols]
-    const atlas_act *Residual;  // in    [Rows,W.Cols], may be null
-    const float *Scale;         // in    [W.Cols]
-    atlas_Weight W;             // in
-    atlas_Weight Down;          // in
-    int32_t Rows;
-    float Eps;
-} atlas_FeedLayer;
-static_assert(sizeof(atlas_FeedLayer) == 144, "size of op.FeedLayer");
-static_assert(offsetof(atlas_FeedLayer, Out) == 0, "op.FeedLayer.Out");
-static_assert(offsetof(atlas_FeedLayer, Sum) == 8, "op.FeedLayer.Sum");
-static_assert(offsetof(atlas_FeedLayer, In) == 16, "op.FeedLayer.In");
-static_assert(offsetof(atlas_FeedLayer, Residual) == 24, "op.FeedLayer.Residual");
-static_assert(offsetof(atlas_FeedLayer, Scale) == 32, "op.FeedLayer.Scale");
-static_assert(offsetof(atlas_FeedLayer, W) == 40, "op.FeedLayer.W");
-static_assert(offsetof(atlas_FeedLayer, Down) == 88, "op.FeedLayer.Down");
-static_assert(offsetof(atlas_FeedLayer, Rows) == 136, "op.FeedLayer.Rows");
-static_assert(offsetof(atlas_FeedLayer, Eps) == 140, "op.FeedLayer.Eps");
-
 typedef struct atlas_Fill {
     uint32_t *Out;   // out   [Count]
     int64_t Count;
@@ -302,40 +214,6 @@ static_assert(offsetof(atlas_Logits, Index) == 16, "op.Logits.Index");
 static_assert(offsetof(atlas_Logits, W) == 24, "op.Logits.W");
 static_assert(offsetof(atlas_Logits, Rows) == 72, "op.Logits.Rows");
 static_assert(offsetof(atlas_Logits, InRows) == 76, "op.Logits.InRows");
-
-typedef struct atlas_MixtureLayer {
-    atlas_act *Out;             // out   [Rows,Down.Rows]
-    atlas_act *Sum;             // out   [Rows,W.Cols], may be null
-    const atlas_act *In;        // in    [Rows,W.Cols]
-    const atlas_act *Residual;  // in    [Rows,W.Cols], may be null
-    const float *Scale;         // in    [W.Cols]
-    const float *Bias;          // in    [W.Count], may be null
-    atlas_Weight W;             // in
-    atlas_Weight Down;          // in
-    atlas_Weight Router;        // in
-    int32_t Rows;
-    int32_t TopK;
-    int32_t Normalise;
-    atlas_Routing Routing;
-    float Factor;
-    float Eps;
-} atlas_MixtureLayer;
-static_assert(sizeof(atlas_MixtureLayer) == 216, "size of op.MixtureLayer");
-static_assert(offsetof(atlas_MixtureLayer, Out) == 0, "op.MixtureLayer.Out");
-static_assert(offsetof(atlas_MixtureLayer, Sum) == 8, "op.MixtureLayer.Sum");
-static_assert(offsetof(atlas_MixtureLayer, In) == 16, "op.MixtureLayer.In");
-static_assert(offsetof(atlas_MixtureLayer, Residual) == 24, "op.MixtureLayer.Residual");
-static_assert(offsetof(atlas_MixtureLayer, Scale) == 32, "op.MixtureLayer.Scale");
-static_assert(offsetof(atlas_MixtureLayer, Bias) == 40, "op.MixtureLayer.Bias");
-static_assert(offsetof(atlas_MixtureLayer, W) == 48, "op.MixtureLayer.W");
-static_assert(offsetof(atlas_MixtureLayer, Down) == 96, "op.MixtureLayer.Down");
-static_assert(offsetof(atlas_MixtureLayer, Router) == 144, "op.MixtureLayer.Router");
-static_assert(offsetof(atlas_MixtureLayer, Rows) == 192, "op.MixtureLayer.Rows");
-static_assert(offsetof(atlas_MixtureLayer, TopK) == 196, "op.MixtureLayer.TopK");
-static_assert(offsetof(atlas_MixtureLayer, Normalise) == 200, "op.MixtureLayer.Normalise");
-static_assert(offsetof(atlas_MixtureLayer, Routing) == 204, "op.MixtureLayer.Routing");
-static_assert(offsetof(atlas_MixtureLayer, Factor) == 208, "op.MixtureLayer.Factor");
-static_assert(offsetof(atlas_MixtureLayer, Eps) == 212, "op.MixtureLayer.Eps");
 
 typedef struct atlas_NormLinear {
     atlas_act *Out;             // out   [Rows:OutPitch,W.Rows]

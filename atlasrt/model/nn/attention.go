@@ -47,9 +47,6 @@ func NewAttention(src model.Source, c *Config, layer int32, prefix string, o Att
 
 // Forward attends from what norm makes of the blocks before, and leaves the result in w.X. w.Angles must be the step's.
 func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, norm Norm, w *Workspace) {
-	if a.atOnce(ops, q, in, cache, rope, norm, w) {
-		return
-	}
 	a.qkv.ForwardNormed(ops, q, w.QKV, norm, in.Rows, w)
 	ops.RotaryCache(q, op.RotaryCache{
 		QKV: w.QKV, K: cache.K, V: cache.V, Angles: w.Angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
@@ -65,24 +62,4 @@ func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.
 	})
 	model.EndLive(q)
 	a.out.Forward(ops, q, w.X, w.Mixed, in.Rows, w.Act)
-}
-
-// atOnce is Forward in one launch, where the kernel set has a kernel for it.
-func (a *Attention) atOnce(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, norm Norm, w *Workspace) bool {
-	project, whole := a.out.whole()
-	if !whole || len(a.qkv.pieces) > 1 || model.InPieces(q) {
-		return false
-	}
-	qkv := a.qkv.pieces[0]
-	from, residual, sum := norm.operands(w)
-	served := ops.AttentionLayer(q, op.AttentionLayer{
-		Out: w.X, Sum: sum, K: cache.K, V: cache.V, In: from, Residual: residual, Scale: norm.scale, Bias: qkv.bias, QNorm: a.qNorm, KNorm: a.kNorm,
-		Angles: w.Angles, Slots: in.Slots, Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables, W: qkv.weight, Project: project,
-		Rows: in.Rows, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
-		Blocks: in.Blocks, BlockSize: in.BlockSize, Window: a.window, Pairing: op.PairHalf, KVType: in.KVType, Factor: a.scale, Eps: norm.eps,
-	})
-	if served {
-		norm.fused(w)
-	}
-	return served
 }

@@ -33,14 +33,6 @@ func NewMLP(ops Ops, src model.Source, c *Config, prefix string) *MLP {
 
 // Forward implements FeedForward.
 func (m *MLP) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
-	up, whole := m.up.whole()
-	if down, too := m.down.whole(); whole && too {
-		in, residual, sum := norm.operands(w)
-		if m.ops.FeedLayer(q, op.FeedLayer{Out: w.X, Sum: sum, In: in, Residual: residual, Scale: norm.scale, W: up, Down: down, Rows: rows, Eps: norm.eps}) {
-			norm.fused(w)
-			return
-		}
-	}
 	m.gate(q, norm, rows, w)
 	m.down.Forward(m.ops, q, w.X, w.Gated, rows, w.Act)
 }
@@ -102,16 +94,6 @@ func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, pre
 
 // Forward implements FeedForward.
 func (m *Mixture) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
-	if router, whole := m.router.whole(); whole {
-		in, residual, sum := norm.operands(w)
-		if m.ops.MixtureLayer(q, op.MixtureLayer{
-			Out: w.X, Sum: sum, In: in, Residual: residual, Scale: norm.scale, W: m.up, Down: m.down, Router: router,
-			Rows: rows, TopK: m.topK, Normalise: m.normalise, Routing: op.RouteSoftmax, Factor: 1, Eps: norm.eps,
-		}) {
-			norm.fused(w)
-			return
-		}
-	}
 	m.route(q, norm, rows, w)
 	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
 	m.ops.ExpertDown(q, op.ExpertDown{

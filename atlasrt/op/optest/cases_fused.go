@@ -83,6 +83,8 @@ func gatedCases(scheme op.Scheme, o Options) []*Case {
 	return list
 }
 
+// normRouteCases have routers whose logits are far enough apart, once rounded to bf16, that no two experts tie: an expert's
+// row picks one column, and all rows add the same little of the other columns.
 func normRouteCases(o Options) []*Case {
 	var list []*Case
 	for i, s := range []struct{ rows, experts, cols, top int }{{1, 128, 2048, 8}, {4, 128, 2048, 8}, {8, 64, 576, 6}, {2, 8, 96, 2}, {3, 5, 100, 1}, {5, 128, 1536, 8}, {7, 100, 1000, 3}, {33, 128, 2048, 8}} {
@@ -96,45 +98,38 @@ func normRouteCases(o Options) []*Case {
 			}
 			residual := (i+k)%2 == 0
 			c := of(fmt.Sprintf("rows %d experts %d columns %d top %d normalise %d routing %d", s.rows, s.experts, s.cols, s.top, x.Normalise, x.Routing)+word(residual, " residual"), x)
-			c.apart("W", s.rows, s.experts, s.cols, uint64(k), residual)
+			rng := rand.New(rand.NewPCG(uint64(s.cols), uint64(k)))
+			rest := make([]float64, s.cols)
+			for j := range rest {
+				rest[j] = rng.NormFloat64() / float64(4*s.cols)
+			}
+			for e := range s.experts {
+				row := append(make([]float64, s.experts), rest[s.experts:]...)
+				row[e] = 1
+				c.numbers["W"] = append(c.numbers["W"], row...)
+			}
+			ones := make([]float64, s.cols)
+			for j := range ones {
+				ones[j] = 1
+			}
+			c.numbers["Scale"] = ones
+			levels := distinct(s.rows, s.experts)
+			for r := range s.rows {
+				in := append([]float64{}, levels[r*s.experts:(r+1)*s.experts]...)
+				for len(in) < s.cols {
+					in = append(in, 2*rng.NormFloat64())
+				}
+				c.numbers["In"] = append(c.numbers["In"], in...)
+			}
+			if residual {
+				c.summed(true).numbers["Residual"] = make([]float64, s.rows*s.cols)
+				for j := range c.numbers["Residual"] { // half of what goes in comes from either side
+					c.numbers["In"][j] /= 2
+					c.numbers["Residual"][j] = c.numbers["In"][j]
+				}
+			}
 			list = append(list, c)
 		}
 	}
 	return list
-}
-
-// apart gives a case a router whose logits are far enough apart, once rounded to bf16, that no two experts tie: an expert's
-// row picks one column, and all rows add the same little of the other columns.
-func (c *Case) apart(router string, rows, experts, cols int, seed uint64, residual bool) {
-	rng := rand.New(rand.NewPCG(uint64(cols), seed))
-	rest := make([]float64, cols)
-	for j := range rest {
-		rest[j] = rng.NormFloat64() / float64(4*cols)
-	}
-	for e := range experts {
-		row := append(make([]float64, experts), rest[experts:]...)
-		row[e] = 1
-		c.numbers[router] = append(c.numbers[router], row...)
-	}
-	ones := make([]float64, cols)
-	for j := range ones {
-		ones[j] = 1
-	}
-	c.numbers["Scale"] = ones
-	levels := distinct(rows, experts)
-	for r := range rows {
-		in := append([]float64{}, levels[r*experts:(r+1)*experts]...)
-		for len(in) < cols {
-			in = append(in, 2*rng.NormFloat64())
-		}
-		c.numbers["In"] = append(c.numbers["In"], in...)
-	}
-	if !residual {
-		return
-	}
-	c.summed(true).numbers["Residual"] = make([]float64, rows*cols)
-	for j := range c.numbers["Residual"] { // half of what goes in comes from either side
-		c.numbers["In"][j] /= 2
-		c.numbers["Residual"][j] = c.numbers["In"][j]
-	}
 }

@@ -13,7 +13,7 @@ var ops = [...]string{
 	"Embedding", "RMSNorm", "Linear", "SwiGLU", "Logits",
 	"RotaryAngles", "RotaryCache", "PagedAttention",
 	"Route", "ExpertUp", "ExpertDown", "Sample", "Resolve",
-	"NormLinear", "GatedLinear", "NormRoute", "AttentionLayer", "FeedLayer", "MixtureLayer",
+	"NormLinear", "GatedLinear", "NormRoute",
 }
 
 // invoke calls the method that belongs to a struct, and reports whether the set served the call. A switch and not reflection by name, which would keep every method
@@ -62,12 +62,6 @@ func invoke(set bundle.Set, q op.Stream, args any) bool {
 		return set.GatedLinear(q, x)
 	case op.NormRoute:
 		return set.NormRoute(q, x)
-	case op.AttentionLayer:
-		return set.AttentionLayer(q, x)
-	case op.FeedLayer:
-		return set.FeedLayer(q, x)
-	case op.MixtureLayer:
-		return set.MixtureLayer(q, x)
 	default:
 		panic(fmt.Sprintf("BUG: %T is no op", args))
 	}

@@ -15,7 +15,7 @@ type prepared struct {
 	*Case
 	fields []field
 	target contents
-	raw    map[string][][]byte // weights' matrices as a checkpoint holds them
+	raw    [][]byte // the weight's matrices as a checkpoint holds them
 }
 
 // prepare fills the buffers of a case and packs its weights.
@@ -25,23 +25,20 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{Case: c, raw: map[string][][]byte{}}
+	p := &prepared{Case: c}
 	if p.target, err = c.fill(list, rng); err != nil {
 		return nil, err
 	}
-	for _, name := range c.matrices() {
-		w := c.matrix(name)
-		raw := checkpoints(w, rng)
-		if c.numbers[name] != nil {
-			oracle.Encode(raw[0], op.BF16, c.numbers[name])
+	if w, ok := c.weight(); ok {
+		if p.raw = checkpoints(w, rng); c.numbers["W"] != nil {
+			oracle.Encode(p.raw[0], op.BF16, c.numbers["W"])
 		}
-		if scale, ok := p.target[name+".Scale"]; ok && factored(w.Scheme) != "" {
+		if scale, ok := p.target["W.Scale"]; ok && factored(w.Scheme) != "" {
 			oracle.Encode(scale, op.F32, factors(w, rng))
 		}
-		if p.target[name+".Data"], err = j.target.pack(w, raw); err != nil {
+		if p.target["W.Data"], err = j.target.pack(w, p.raw); err != nil {
 			return nil, err
 		}
-		p.raw[name] = raw
 	}
 	p.fields, err = j.target.fields(c)
 	return p, err
@@ -56,8 +53,8 @@ func (j *judge) reference(p *prepared, rule string) (want contents, draws [][]or
 			return nil, nil, err
 		}
 	}
-	for name, raw := range p.raw {
-		if before[name+".Data"], err = side.pack(p.matrix(name), raw); err != nil {
+	if w, ok := p.weight(); ok {
+		if before["W.Data"], err = side.pack(w, p.raw); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -38,12 +38,6 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 				limit = max(limit, 3*roundBF16)
 			}
 		}
-	case op.AttentionLayer:
-		limit = t.chained(x.W.Scheme)
-	case op.FeedLayer:
-		limit = t.chained(x.W.Scheme)
-	case op.MixtureLayer:
-		limit = t.chained(x.W.Scheme)
 	case op.NormRoute:
 		if t.Act == op.BF16 && result.name == "Weights" { // a logit of up to 4 may round the other way
 			limit = max(limit, 4*roundBF16)
@@ -86,15 +80,6 @@ func (t *Target) products(scheme op.Scheme) float64 {
 		return roundInt8
 	}
 	return roundBF16
-}
-
-// chained is the error of two products one after the other, the first of which is rounded to act in between.
-func (t *Target) chained(scheme op.Scheme) float64 {
-	limit := max(sumsF32, gated*t.products(scheme))
-	if t.Act == op.BF16 {
-		limit = max(limit, 2*roundBF16)
-	}
-	return limit
 }
 
 // largestAngle is the largest position times the largest frequency.

@@ -29,17 +29,6 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 		flops = products * int64(x.Rows)
 	case op.NormRoute:
 		flops = products * int64(x.Rows)
-	case op.AttentionLayer:
-		pairs, tokens := c.attended(int64(x.Window))
-		bytes -= 2 * (size["K"] + size["V"] - (tokens+int64(x.Rows))*int64(x.KVHeads*x.HeadDim)*x.KVType.Bytes())
-		flops = (products+2*int64(x.Project.Rows)*int64(x.Project.Cols))*int64(x.Rows) + 4*pairs*int64(x.Heads*x.HeadDim)
-	case op.FeedLayer:
-		flops = (products + 2*int64(x.Down.Rows)*int64(x.Down.Cols)) * int64(x.Rows)
-	case op.MixtureLayer:
-		picks := int64(x.Rows) * int64(x.TopK)
-		only(picks, int64(w.Count)) // nobody knows yet how many experts share picks
-		bytes -= size["Down.Data"] - size["Down.Data"]*min(picks, int64(w.Count))/max(int64(w.Count), 1)
-		flops = (products + 2*int64(x.Down.Rows)*int64(x.Down.Cols)) * picks
 	case op.Logits:
 		flops = products * int64(x.Rows)
 	case op.Embedding:
