@@ -10,21 +10,19 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// A single element may be off by peak times the tolerance, of the root mean square of its row, or by own times, of itself: a
-// number that is rounded twice on its way can end one step of its type, two halves of the relative error of each, from
-// where the oracle rounds once, and in rows of hundreds some elements are five times the mean.
-const (
-	peak = 8
-	own  = 2
-)
+// peak is how many times the tolerance, of the root mean square of its row, a single element may be off.
+const peak = 8
 
 // few is how many results are too few for a mean to say much.
 const few = 16
 
 // compare judges one result by the oracle's. The error of a row is its distance from the oracle's row, relative to that
-// row's length; where one element stands out, that element's share (see peak and own). Elements that the oracle left alone must
+// row's length; where one element stands out, that element's share (see peak). Elements that the oracle left alone must
 // hold what they held before.
-func compare(f field, before, want, got []byte, exact bool) (worst float64, message string) {
+//
+// Unrounded, where it is not nil, is what the oracle had before it rounded to the type of the result: a number off by no more
+// than the rounding of a right one is right, so that what counts is how far it is from there.
+func compare(f field, before, want, got []byte, unrounded []float64, exact bool) (worst float64, message string) {
 	if exact {
 		return compareBits(f, want, got)
 	}
@@ -51,8 +49,10 @@ func compare(f field, before, want, got []byte, exact bool) (worst float64, mess
 					}
 				case math.IsNaN(g[at] - w[at]):
 					return math.Inf(1), fmt.Sprintf("%s is %g, want %g", f.at(at), g[at], w[at])
+				case unrounded == nil || math.IsNaN(unrounded[at]):
+					row.add(at, math.Abs(g[at]-w[at]))
 				default:
-					row.add(at, w[at], g[at])
+					row.add(at, max(math.Abs(g[at]-unrounded[at])-halfStep(unrounded[at], f.dtype), 0))
 				}
 			}
 			if e := row.error(f.cols); e > worst {
@@ -71,15 +71,27 @@ type difference struct {
 	at       int     // which that is
 }
 
-func (d *difference) add(at int, want, got float64) {
-	distance := math.Abs(got - want)
+func (d *difference) add(at int, distance float64) {
 	d.distance += distance * distance
 	if distance == 0 {
 		return
 	}
-	if share := distance / max(peak*d.size, own*math.Abs(want)); share > d.highest {
+	if share := distance / (peak * d.size); share > d.highest {
 		d.highest, d.at = share, at
 	}
+}
+
+// halfStep is how far a number may be from its rounding to a type.
+func halfStep(x float64, t op.DType) float64 {
+	bits, least := 24, -126
+	switch t {
+	case op.BF16:
+		bits = 8
+	case op.F16:
+		bits, least = 11, -14
+	}
+	_, exponent := math.Frexp(x) // |x| is at least 2^(exponent-1)
+	return math.Ldexp(1, max(exponent-1, least)-bits)
 }
 
 // error is relative to the size of the row.

@@ -44,28 +44,37 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 	return p, err
 }
 
+// wanted is what the oracle makes of a case.
+type wanted struct {
+	contents
+	unrounded map[string][]float64 // of the results that are numbers
+	draws     [][]oracle.Choice    // of Sample
+}
+
 // reference runs a case on the oracle's side. Only packed weights differ between the sides, and activations are rounded by
-// the rule, if any. The draws are those of Sample.
-func (j *judge) reference(p *prepared, rule string) (want contents, draws [][]oracle.Choice, err error) {
+// the rule, if any.
+func (j *judge) reference(p *prepared, rule string) (want wanted, err error) {
 	before, side := maps.Clone(p.target), j.oracle
+	side.unrounded = map[string][]float64{}
 	if rule != "" {
 		if side.set, err = oracle.New(j.Act).Rounding(rule); err != nil {
-			return nil, nil, err
+			return want, err
 		}
 	}
 	if w, ok := p.weight(); ok {
 		if before["W.Data"], err = side.pack(w, p.raw); err != nil {
-			return nil, nil, err
+			return want, err
 		}
 	}
-	want, err = side.run(p.Case, before, func(args reflect.Value) {
+	want.contents, err = side.run(p.Case, before, func(args reflect.Value) {
 		if x, ok := args.Interface().(op.Sample); ok {
 			for r := range int(x.Rows) {
-				draws = append(draws, oracle.Choices(x, r))
+				want.draws = append(want.draws, oracle.Choices(x, r))
 			}
 		}
 	})
-	return want, draws, err
+	want.unrounded = side.unrounded
+	return want, err
 }
 
 // judge runs a case on both sides.
@@ -82,17 +91,17 @@ func (j *judge) judge(c *Case) Result {
 	if err != nil {
 		return result.failed(err)
 	}
-	want, draws, err := j.reference(p, j.rule(c, j.target.launched))
+	want, err := j.reference(p, j.rule(c, j.target.launched))
 	if err != nil {
 		return result.failed(err)
 	}
 	if c.Op == "Sample" {
-		forgive(draws, p.target, want["Out"], got["Out"])
+		forgive(want.draws, p.target, want.contents["Out"], got["Out"])
 	}
 	for _, f := range p.fields {
 		if f.role != in {
 			limit := j.limit(c, f)
-			e, message := compare(f, p.target[f.name], want[f.name], got[f.name], limit == 0)
+			e, message := compare(f, p.target[f.name], want.contents[f.name], got[f.name], want.unrounded[f.name], limit == 0)
 			result.add(e, limit, message)
 		}
 	}

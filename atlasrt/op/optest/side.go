@@ -10,6 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
 // guard is how many bytes of noise lie between buffers; align is what their addresses are a multiple of.
@@ -26,6 +27,10 @@ type side struct {
 	act    op.DType
 
 	launched []op.Kernel // by the last run
+
+	// unrounded, where it is not nil, gets what the last run's floating-point results were before they were rounded. The set is
+	// an oracle's.
+	unrounded map[string][]float64
 }
 
 // placed is a buffer's place in an arena.
@@ -71,7 +76,7 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 	}
 	args := s.bind(c, places, base)
 	l := &listener{Stream: s.stream}
-	if !invoke(s.set, l, args.Interface()) {
+	if !invoke(s.watching(places, base), l, args.Interface()) {
 		return nil, errNotServed
 	}
 	s.launched = l.kernels
@@ -90,6 +95,22 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 		after[p.name] = bytes.Clone(result[p.offset : p.offset+p.bytes()])
 	}
 	return after, untouched(places, image, result)
+}
+
+// watching is the side's set, which notes unrounded results where they are asked for.
+func (s *side) watching(places []placed, base op.Ptr) bundle.Set {
+	reference, ok := s.set.(*oracle.Set)
+	if s.unrounded == nil || !ok {
+		return s.set
+	}
+	var list []*oracle.Unrounded
+	for _, p := range places {
+		if p.role != in && (p.dtype == op.F32 || p.dtype == op.BF16 || p.dtype == op.F16) {
+			u := oracle.NewUnrounded(base+op.Ptr(p.offset), p.dtype, p.bytes()/p.dtype.Bytes())
+			list, s.unrounded[p.name] = append(list, u), u.Values
+		}
+	}
+	return reference.Watching(list...)
 }
 
 // fields is the case's, with weights of this side's packed size.

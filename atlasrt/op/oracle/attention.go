@@ -23,7 +23,7 @@ func (s *Set) RotaryAngles(_ op.Stream, x op.RotaryAngles) {
 			row[j] = float64(x.Scale) * math.Cos(angle)
 			row[pairs+j] = float64(x.Scale) * math.Sin(angle)
 		}
-		store(x.Out, op.F32, r*2*pairs, row)
+		s.store(x.Out, op.F32, r*2*pairs, row)
 	}
 }
 
@@ -49,14 +49,14 @@ func (s *Set) RotaryCache(_ op.Stream, x op.RotaryCache) {
 		for h := range kvHeads {
 			turn(keys[h*dim:(h+1)*dim], angles, x.KNorm)
 		}
-		store(x.QKV, s.act, r*width, row[:(heads+kvHeads)*dim])
+		s.store(x.QKV, s.act, r*width, row[:(heads+kvHeads)*dim])
 		if slots[r] < 0 {
 			continue
 		}
 		for h := range kvHeads {
 			at := cacheIndex(int(slots[r])/int(x.BlockSize), int(slots[r])%int(x.BlockSize), h, kvHeads, int(x.BlockSize), dim)
-			store(x.K, x.KVType, at, keys[h*dim:(h+1)*dim])
-			store(x.V, x.KVType, at, values[h*dim:(h+1)*dim])
+			s.store(x.K, x.KVType, at, keys[h*dim:(h+1)*dim])
+			s.store(x.V, x.KVType, at, values[h*dim:(h+1)*dim])
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (s *Set) attend(x op.PagedAttention, table []int32, row, head, position int
 			out[c] += p * v
 		}
 	}
-	store(x.Out, s.act, (row*int(x.Heads)+head)*dim, out)
+	s.store(x.Out, s.act, (row*int(x.Heads)+head)*dim, out)
 }
 
 func softmax(x []float64) {

@@ -18,7 +18,7 @@ func (s *Set) Embedding(q op.Stream, x op.Embedding) {
 		} else {
 			weightRow(row, x.W, 0, int(id))
 		}
-		store(x.Out, s.act, r*len(row), row)
+		s.store(x.Out, s.act, r*len(row), row)
 	}
 }
 
@@ -33,11 +33,11 @@ func (s *Set) RMSNorm(_ op.Stream, x op.RMSNorm) {
 			for c, before := range load(x.Residual, s.act, r*cols, cols) {
 				row[c] += before
 			}
-			store(x.Residual, s.act, r*cols, row)
+			s.store(x.Residual, s.act, r*cols, row)
 			row = load(x.Residual, s.act, r*cols, cols)
 		}
 		normalise(row, scale, x.Eps)
-		store(x.Out, s.act, r*cols, row)
+		s.store(x.Out, s.act, r*cols, row)
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Set) Linear(q op.Stream, x op.Linear) {
 			weightRow(weights, x.W, 0, n)
 			for r := range rows {
 				sum := dot(in[r*cols:(r+1)*cols], weights) + bias[n]
-				store(x.Out, s.act, r*int(x.OutPitch)+n, []float64{sum})
+				s.store(x.Out, s.act, r*int(x.OutPitch)+n, []float64{sum})
 			}
 		}
 	})
@@ -80,7 +80,7 @@ func (s *Set) SwiGLU(_ op.Stream, x op.SwiGLU) {
 		for c := range gate {
 			gate[c] = silu(gate[c]) * up[c]
 		}
-		store(x.Out, s.act, r*cols, gate)
+		s.store(x.Out, s.act, r*cols, gate)
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *Set) Logits(q op.Stream, x op.Logits) {
 		for n := from; n < to; n++ {
 			weightRow(weights, x.W, 0, n)
 			for i, row := range in {
-				store(x.Out, op.F32, i*vocab+n, []float64{dot(row, weights)})
+				s.store(x.Out, op.F32, i*vocab+n, []float64{dot(row, weights)})
 			}
 		}
 	})

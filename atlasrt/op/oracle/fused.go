@@ -14,7 +14,7 @@ func (s *Set) between(rows, cols int32) []byte {
 // normed is RMSNorm of In, or of In+Residual, which goes to sum.
 func (s *Set) normed(q op.Stream, out, sum, in, residual, scale op.Ptr, rows, cols int32, eps float32) {
 	if residual != 0 {
-		store(sum, s.act, 0, load(residual, s.act, 0, int(rows)*int(cols)))
+		s.store(sum, s.act, 0, load(residual, s.act, 0, int(rows)*int(cols)))
 		residual = sum
 	}
 	s.RMSNorm(q, op.RMSNorm{Out: out, In: in, Residual: residual, Scale: scale, Rows: rows, Cols: cols, Eps: eps})

@@ -28,6 +28,6 @@ func (*Set) Convert(q op.Stream, x op.Convert) {
 		}
 	}
 	parallel(int(x.Count), func(from, to int) {
-		store(x.Out, x.OutType, from, load(x.In, x.InType, from, to-from))
+		Encode(span(x.Out, x.OutType, from, to-from), x.OutType, load(x.In, x.InType, from, to-from))
 	})
 }

@@ -38,7 +38,7 @@ func (s *Set) Route(_ op.Stream, x op.Route) {
 		for k := range weights {
 			weights[k] *= float64(x.Scale) / sum
 		}
-		store(x.Weights, op.F32, r*top, weights)
+		s.store(x.Weights, op.F32, r*top, weights)
 	}
 	Group(slice[int32](x.Order, rows*top), slice[int32](x.Starts, experts+1), ids)
 }
@@ -90,7 +90,7 @@ func (s *Set) ExpertUp(q op.Stream, x op.ExpertUp) {
 				for _, p := range picks {
 					r := int(p / x.TopK)
 					row := in[r*cols : (r+1)*cols]
-					store(x.Out, s.act, int(p)*half+n, []float64{silu(dot(row, gate)) * dot(row, up)})
+					s.store(x.Out, s.act, int(p)*half+n, []float64{silu(dot(row, gate)) * dot(row, up)})
 				}
 			}
 		}
@@ -122,7 +122,7 @@ func (s *Set) ExpertDown(q op.Stream, x op.ExpertDown) {
 			}
 			for r := range rows {
 				sum := dot(weights[r*top:(r+1)*top], products[r*top:(r+1)*top])
-				store(x.Out, s.act, r*int(x.W.Rows)+n, []float64{sum})
+				s.store(x.Out, s.act, r*int(x.W.Rows)+n, []float64{sum})
 			}
 		}
 	})

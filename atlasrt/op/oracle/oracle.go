@@ -6,6 +6,7 @@ package oracle
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 
@@ -16,6 +17,31 @@ import (
 type Set struct {
 	act   op.DType        // what act means in op's tags
 	round func([]float64) // what becomes of a row of activations before it is multiplied; nil: nothing
+
+	watched []*Unrounded
+}
+
+// Unrounded is what a buffer of floating-point numbers would hold if results were not rounded to its type.
+type Unrounded struct {
+	at     op.Ptr
+	is     op.DType
+	Values []float64 // NaN where nothing was stored
+}
+
+// NewUnrounded is that of n elements of a type at an address.
+func NewUnrounded(at op.Ptr, is op.DType, n int64) *Unrounded {
+	u := &Unrounded{at: at, is: is, Values: make([]float64, n)}
+	for i := range u.Values {
+		u.Values[i] = math.NaN()
+	}
+	return u
+}
+
+// Watching is the set that notes the unrounded results in some buffers as well. Calls must follow one another.
+func (s *Set) Watching(list ...*Unrounded) *Set {
+	w := *s
+	w.watched = list
+	return &w
 }
 
 // New makes a set whose activations are F32 or BF16.
@@ -31,7 +57,7 @@ func (s *Set) Rounding(rule string) (*Set, error) {
 	if rule != "e4m3x128" {
 		return nil, fmt.Errorf("the oracle does not know the rounding %q of activations", rule)
 	}
-	return &Set{act: s.act, round: RoundE4M3}, nil
+	return &Set{act: s.act, round: RoundE4M3, watched: s.watched}, nil
 }
 
 // factors are rows of activations as they are multiplied.

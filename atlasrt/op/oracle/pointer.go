@@ -25,8 +25,13 @@ func load(p op.Ptr, t op.DType, first, n int) []float64 {
 }
 
 // store rounds values into a buffer, starting with element first.
-func store(p op.Ptr, t op.DType, first int, values []float64) {
+func (s *Set) store(p op.Ptr, t op.DType, first int, values []float64) {
 	Encode(span(p, t, first, len(values)), t, values)
+	for _, e := range s.watched {
+		if at := int64(p-e.at)/t.Bytes() + int64(first); p >= e.at && t == e.is && at+int64(len(values)) <= int64(len(e.Values)) {
+			copy(e.Values[at:], values)
+		}
+	}
 }
 
 func span(p op.Ptr, t op.DType, first, n int) []byte {
