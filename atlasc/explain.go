@@ -86,7 +86,7 @@ func explain(w io.Writer, e *plan.Entry, last bool) {
 		when = "otherwise"
 	}
 	fmt.Fprintf(w, "  %s: %s\n", when, e.Name)
-	fmt.Fprintf(w, "    %s\n", e.At(""))
+	fmt.Fprintf(w, "    %s%s\n", e.At(""), e.At("").Parameters())
 	for _, l := range e.Launches {
 		grid := make([]string, len(l.Grid))
 		for i, g := range l.Grid {

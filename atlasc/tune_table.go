@@ -76,7 +76,7 @@ func (t *tuner) write(env *environment, target plan.Target, r *tune.Record) erro
 	}
 	line := fmt.Sprintf("before = [%q]\n", tunedTable)
 	at := bytes.Index(old, []byte("scheme"))
-	if len(target.Manifest.Before) > 0 || at < 0 || at > 0 && old[at-1] != '\n' {
+	if len(target.Manifest.Before) > 0 || at < 0 || at > 0 && old[at-1] != '\n' || bytes.Contains(old[:at], []byte("\n[")) {
 		fmt.Fprintf(env.stdout, "add to %s: %s", target.Manifest.Path, line)
 		return nil
 	}

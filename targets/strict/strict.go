@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -28,9 +29,18 @@ func (p Problem) String() string {
 	return p.Msg
 }
 
+// Fill gives what a string of a file stands for, or what is wrong with it; the line is not its business.
+type Fill func(text string) (string, *Problem)
+
 // Decode reads text into the struct that into points to, whose fields have toml tags and are strings, integers,
 // booleans, any, structs, or slices and maps of those. It returns the line of every key, and all that is wrong.
 func Decode(text string, into any) (*Lines, []Problem) {
+	return DecodeFilled(text, into, func(text string) (string, *Problem) { return text, nil })
+}
+
+// DecodeFilled is Decode of a text whose strings stand for others. Where an integer is wanted, one that has become an
+// integer is one.
+func DecodeFilled(text string, into any, fill Fill) (*Lines, []Problem) {
 	var table map[string]any
 	if _, err := toml.Decode(text, &table); err != nil {
 		var parse toml.ParseError
@@ -39,7 +49,7 @@ func Decode(text string, into any) (*Lines, []Problem) {
 		}
 		return &Lines{}, []Problem{{Line: 1, Msg: strings.TrimPrefix(err.Error(), "toml: ")}}
 	}
-	d := decoder{lines: scan(text)}
+	d := decoder{lines: scan(text), fill: fill}
 	d.value("", reflect.ValueOf(into).Elem(), table)
 	slices.SortStableFunc(d.problems, func(a, b Problem) int { return a.Line - b.Line })
 	return d.lines, d.problems
@@ -47,11 +57,17 @@ func Decode(text string, into any) (*Lines, []Problem) {
 
 type decoder struct {
 	lines    *Lines
+	fill     Fill
 	problems []Problem
 }
 
 // value sets to from the parsed value at a path.
 func (d *decoder) value(path string, to reflect.Value, from any) {
+	if text, ok := from.(string); ok {
+		if from = d.filled(path, text, to.Kind()); from == nil {
+			return
+		}
+	}
 	switch to.Kind() {
 	case reflect.Struct:
 		if table, ok := from.(map[string]any); ok {
@@ -85,6 +101,22 @@ func (d *decoder) value(path string, to reflect.Value, from any) {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	d.problems = append(d.problems, Problem{Line: max(1, d.lines.At(path)),
 		Msg: fmt.Sprintf("%s is %s, want %s", name, describe(reflect.TypeOf(from)), describe(to.Type()))})
+}
+
+// filled is what a string at a path stands for; nil where that is not known.
+func (d *decoder) filled(path, text string, wanted reflect.Kind) any {
+	filled, problem := d.fill(text)
+	if problem != nil {
+		problem.Line = max(1, d.lines.At(path))
+		d.problems = append(d.problems, *problem)
+		return nil
+	}
+	if wanted == reflect.Int64 || wanted == reflect.Interface {
+		if n, err := strconv.ParseInt(filled, 10, 64); err == nil && filled != text {
+			return n
+		}
+	}
+	return filled
 }
 
 func (d *decoder) structure(path string, to reflect.Value, table map[string]any) {

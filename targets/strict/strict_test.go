@@ -91,6 +91,42 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+func TestFilled(t *testing.T) {
+	texts := map[string]string{"<name>": "norm", "<n>": "8", "<text>": "08x"}
+	fill := func(text string) (string, *Problem) {
+		if text == "<bad>" {
+			return "", &Problem{Msg: "bad"}
+		}
+		if filled, ok := texts[text]; ok {
+			return filled, nil
+		}
+		return text, nil
+	}
+	type into struct {
+		Name  string         `toml:"name"`
+		Count int64          `toml:"count"`
+		List  []string       `toml:"list"`
+		Any   map[string]any `toml:"any"`
+	}
+	cases := []struct {
+		text string
+		want into
+		bad  []Problem
+	}{
+		{"name = '<name>'\nlist = ['a', '<n>']\ncount = '<n>'", into{Name: "norm", List: []string{"a", "8"}, Count: 8}, nil},
+		{"name = '8'\nany = { a = '<n>', b = '<text>', c = '8', d = 8 }", into{Name: "8", Any: map[string]any{"a": int64(8), "b": "08x", "c": "8", "d": int64(8)}}, nil},
+		{"count = '8'", into{}, []Problem{{Line: 1, Msg: "count is a string, want an integer"}}},
+		{"\ncount = '<text>'", into{}, []Problem{{Line: 2, Msg: "count is a string, want an integer"}}},
+		{"name = 'x'\nlist = [\n'<bad>']\ncount = '<bad>'", into{Name: "x", List: []string{""}}, []Problem{{Line: 2, Msg: "bad"}, {Line: 4, Msg: "bad"}}},
+	}
+	for _, c := range cases {
+		var got into
+		if _, bad := DecodeFilled(c.text, &got, fill); !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(bad, c.bad) {
+			t.Errorf("DecodeFilled(%q)\n got %+v %v\nwant %+v %v", c.text, got, bad, c.want, c.bad)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(sample)
 	f.Add("x = 1 # comment\n[\"\"]")

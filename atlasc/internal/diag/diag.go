@@ -11,10 +11,12 @@ import (
 	"strings"
 )
 
-// Pos is a place in an input file. Line counts from 1; 0 means the file as a whole.
+// Pos is a place in an input file. Line counts from 1; 0 means the file as a whole. Set is where the parameters of the
+// file's texts are set; "" where it has none.
 type Pos struct {
 	File string
 	Line int
+	Set  string
 }
 
 func (p Pos) String() string {
@@ -24,9 +26,17 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
+// Parameters says where they are set, to be put after a text; "" where there are none.
+func (p Pos) Parameters() string {
+	if p.Set == "" {
+		return ""
+	}
+	return " [parameters of " + p.Set + "]"
+}
+
 // Compare orders positions by file and line.
 func (p Pos) Compare(q Pos) int {
-	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line))
+	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Set, q.Set))
 }
 
 // Diagnostic is one finding. Hint says what to do and may be empty.
@@ -41,7 +51,7 @@ func (d Diagnostic) String() string {
 	if d.Hint != "" {
 		s += " (" + d.Hint + ")"
 	}
-	return s
+	return s + d.Pos.Parameters()
 }
 
 // List collects findings. Its zero value is ready to use.

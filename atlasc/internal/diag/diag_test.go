@@ -7,12 +7,13 @@ func TestList(t *testing.T) {
 	if err := l.Err(); err != nil {
 		t.Fatalf("empty list: got %v, want no error", err)
 	}
-	l.Add(Pos{"b.toml", 2}, "", "second")
-	l.Add(Pos{"a.toml", 10}, "do this", "tenth of %d", 10)
-	l.Add(Pos{"a.toml", 9}, "", "ninth")
-	l.Add(Pos{"b.toml", 2}, "", "second")
+	l.Add(Pos{File: "b.toml", Line: 2}, "", "second")
+	l.Add(Pos{File: "a.toml", Line: 10}, "do this", "tenth of %d", 10)
+	l.Add(Pos{File: "a.toml", Line: 9}, "", "ninth")
+	l.Add(Pos{File: "b.toml", Line: 2}, "", "second")
 	l.Add(Pos{File: "a.toml"}, "", "whole")
-	want := "a.toml: whole\na.toml:9: ninth\na.toml:10: tenth of 10 (do this)\nb.toml:2: second"
+	l.Add(Pos{File: "b.toml", Line: 2, Set: "c.toml:3"}, "do it", "second")
+	want := "a.toml: whole\na.toml:9: ninth\na.toml:10: tenth of 10 (do this)\nb.toml:2: second\nb.toml:2: second (do it) [parameters of c.toml:3]"
 	if got := l.Err().Error(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -195,6 +195,7 @@ func places(positions []diag.Pos) string {
 	seen := map[diag.Pos]bool{}
 	file := ""
 	for _, p := range positions {
+		p.Set = ""
 		if seen[p] {
 			continue
 		}

@@ -14,19 +14,24 @@ import (
 	"github.com/atlas-inference/atlas/targets/strict"
 )
 
-// Manifest is one file.
+// Manifest is one file, with the parameters of its texts filled in.
 type Manifest struct {
-	Path    string   // from the repository's root, with slashes
-	Before  []string `toml:"before"`  // files relative to this one; their entries come before its own
-	Include []string `toml:"include"` // the same; theirs come after
-	Scheme  string   `toml:"scheme"`  // that entries of operations with a weight serve
-	Layouts []Layout `toml:"layout"`
-	Kernels []Kernel `toml:"kernel"`
+	Path    string         // from the repository's root, with slashes
+	Before  []string       `toml:"before"`  // files relative to this one; their entries come before its own
+	Include []string       `toml:"include"` // the same; theirs come after
+	Set     map[string]any `toml:"set"`     // parameters of those files: integers and texts
+	Scheme  string         `toml:"scheme"`  // that entries of operations with a weight serve
+	Layouts []Layout       `toml:"layout"`
+	Kernels []Kernel       `toml:"kernel"`
 	lines   *strict.Lines
+	given   Parameters
+	used    map[string]bool // names of parameters
 }
 
 // At is the position of a top-level key.
-func (m *Manifest) At(key string) diag.Pos { return diag.Pos{File: m.Path, Line: m.lines.At(key)} }
+func (m *Manifest) At(key string) diag.Pos {
+	return diag.Pos{File: m.Path, Line: m.lines.At(key), Set: m.given.at}
+}
 
 // Layout is how a hardware's kernels keep the weights of one scheme.
 type Layout struct {
@@ -119,18 +124,30 @@ func (p place) At(key string) diag.Pos {
 // File is the path of the manifest that holds the table.
 func (p place) File() string { return p.manifest.Path }
 
-// Read reads a manifest's text. Findings go to diags; what could be read is returned all the same.
-func Read(path, text string, diags *diag.List) *Manifest {
-	m := &Manifest{Path: path}
-	lines, problems := strict.Decode(text, m)
+// Read reads a manifest's text with the parameters given. Findings go to diags; what could be read is returned all the
+// same.
+func Read(path, text string, given Parameters, diags *diag.List) *Manifest {
+	m, filled := &Manifest{Path: path, used: map[string]bool{}}, true
+	lines, problems := strict.DecodeFilled(text, m, func(text string) (string, *strict.Problem) {
+		s, problem := given.fill(text, m.used)
+		filled = filled && problem == nil
+		return s, problem
+	})
 	m.lines = lines
+	if len(m.used) > 0 {
+		m.given = given
+	}
 	for _, p := range problems {
 		hint := ""
 		if p.Unknown != "" {
 			hint = diag.Suggest(p.Unknown, p.Known)
 		}
-		diags.Add(diag.Pos{File: path, Line: p.Line}, hint, "%s", p.Msg)
+		diags.Add(diag.Pos{File: path, Line: p.Line, Set: m.given.at}, hint, "%s", p.Msg)
 	}
+	if !filled { // what is left of its texts would only cause more findings
+		return &Manifest{Path: path, lines: lines, given: m.given, used: m.used}
+	}
+	m.checkSet(diags)
 	for i := range m.Layouts {
 		l := &m.Layouts[i]
 		l.place = place{m, fmt.Sprintf("layout[%d]", i)}

@@ -36,7 +36,7 @@ order = "lanes"
 
 func TestRead(t *testing.T) {
 	var diags diag.List
-	m := Read("kernels/a.toml", sample, &diags)
+	m := Read("kernels/a.toml", sample, Parameters{}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestRoundingsAreKnown(t *testing.T) {
 	}{{"", "Rows > 1", 0}, {"e4m3x128", "Rows > 1 && W.Rounding == RoundingE4M3x128", 0}, {"e4m3x128", "Rows > 1", 1}, {"e4m3", "W.Rounding == RoundingE4M3x128", 1}}
 	for _, c := range cases {
 		var diags diag.List
-		Read("a.toml", "[[kernel]]\nop = \"Linear\"\nname = \"x\"\nbody = \"x.h\"\ninst = \"x\"\ngrid = [\"1\"]\nrounds = \""+c.rounds+"\"\nwhen = \""+c.when+"\"\n", &diags)
+		Read("a.toml", "[[kernel]]\nop = \"Linear\"\nname = \"x\"\nbody = \"x.h\"\ninst = \"x\"\ngrid = [\"1\"]\nrounds = \""+c.rounds+"\"\nwhen = \""+c.when+"\"\n", Parameters{}, &diags)
 		if len(diags) != c.findings {
 			t.Errorf("rounds = %q, when = %q: got %v, want %d findings", c.rounds, c.when, diags, c.findings)
 		}
@@ -79,10 +79,15 @@ func FuzzManifest(f *testing.F) {
 	f.Add(sample)
 	f.Add("[[kernel]]\ngrid = 'x'\n[[kernel.launch]]")
 	f.Add("[[0]]")
+	f.Add("include = ['{name}.toml']\n[set]\nname = '{NAME}'\nx = 1.5\n[[kernel]]\nmin_blocks = '{blocks}'\nconst = {kTile = '{blocks}'}\ngrid = ['{{name}']")
 	f.Add("kernel = [{op = 'x', launch = [{}]}]\nlayout = [1]")
 	f.Fuzz(func(t *testing.T, text string) {
 		var diags diag.List
-		m := Read("a.toml", text, &diags)
+		given := Parameters{"b.toml:1", map[string]string{"name": "x", "blocks": "2"}}
+		m := Read("a.toml", text, given, &diags)
+		if !m.Fits(given) {
+			t.Errorf("%q: does not fit what it was read with", text)
+		}
 		for _, k := range m.Kernels {
 			k.At("when")
 			for _, l := range k.Launches() {

@@ -16,9 +16,9 @@ func TestInstance(t *testing.T) {
 	}
 	for _, text := range cases {
 		var diags diag.List
-		want := Read("want.toml", text, &diags).Kernels[0]
+		want := Read("want.toml", text, Parameters{}, &diags).Kernels[0]
 		written := want.Instance("other", `Rows == 1 && "x" == "y"`)
-		got := Read("got.toml", written, &diags).Kernels[0]
+		got := Read("got.toml", written, Parameters{}, &diags).Kernels[0]
 		if err := diags.Err(); err != nil {
 			t.Fatalf("%s\n%v", written, err)
 		}

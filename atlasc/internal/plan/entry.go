@@ -18,7 +18,7 @@ import (
 
 // hardware plans one kind of processor.
 func (m *maker) hardware(h *Hardware) *Hardware {
-	b := builder{maker: m, hardware: h, byPlace: map[diag.Pos]*Entry{}, shared: map[*contract.Struct][2]*expr.Scope{}}
+	b := builder{maker: m, hardware: h, entries: map[*manifest.Kernel]*Entry{}, shared: map[*contract.Struct][2]*expr.Scope{}}
 	before := len(m.diags)
 	for i := range h.Targets {
 		b.target(&h.Targets[i])
@@ -39,7 +39,7 @@ func (m *maker) hardware(h *Hardware) *Hardware {
 type builder struct {
 	*maker
 	hardware *Hardware
-	byPlace  map[diag.Pos]*Entry // an entry that several manifests include is one entry
+	entries  map[*manifest.Kernel]*Entry // an entry that several manifests include is one entry
 	shared   map[*contract.Struct][2]*expr.Scope
 	unsound  bool // a manifest has findings of form
 }
@@ -47,7 +47,7 @@ type builder struct {
 // target reads the entries of one target.
 func (b *builder) target(t *Target) {
 	for _, v := range b.visits(*t) {
-		b.unsound = b.unsound || b.malformed[v.manifest.Path]
+		b.unsound = b.unsound || b.malformed[v.manifest]
 		b.checkScheme(v.manifest.At("scheme"), v.manifest.Scheme)
 		for i := range v.manifest.Layouts {
 			b.layout(&v.manifest.Layouts[i], v.scheme, t.Model)
@@ -83,7 +83,7 @@ func (b *builder) checkScheme(at diag.Pos, name string) {
 }
 
 func (b *builder) layout(l *manifest.Layout, scheme, model string) {
-	if slices.ContainsFunc(b.hardware.Layouts, func(known Layout) bool { return known.At("") == l.At("") }) {
+	if slices.ContainsFunc(b.hardware.Layouts, func(known Layout) bool { return known.Layout == l }) {
 		return
 	}
 	if l.Scheme != "" {
@@ -140,13 +140,13 @@ func (b *builder) entry(k *manifest.Kernel, scheme, model string) *Entry {
 		}
 		return nil
 	}
-	e := b.byPlace[k.At("")]
+	e := b.entries[k]
 	if e == nil {
 		e = &Entry{Kernel: k, ID: k.Name, Op: op, Model: model}
 		if k.Replace {
 			e.ID = Identifier(model) + "_" + k.Name
 		}
-		b.byPlace[k.At("")] = e
+		b.entries[k] = e
 		b.expressions(e)
 		b.exists(k.At("body"), k.Body)
 	}

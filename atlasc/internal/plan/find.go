@@ -40,7 +40,7 @@ func (m *maker) find(hardware []*targets.Hardware, only string) ([]*Hardware, er
 			m.diags.Add(diag.Pos{File: name, Line: 1}, diag.Suggest(parts[1], known), "there is no hardware %q in targets/hardware", parts[1])
 			continue
 		}
-		read := m.read(name)
+		read := m.read(name, manifest.Parameters{})
 		if read == nil {
 			continue
 		}
@@ -53,10 +53,18 @@ func (m *maker) find(hardware []*targets.Hardware, only string) ([]*Hardware, er
 	return found, nil
 }
 
-// read reads a manifest once.
-func (m *maker) read(name string) *manifest.Manifest {
-	if read, ok := m.manifests[name]; ok {
-		return read
+// maxSets is how many sets of parameters one manifest may be read with: chains of includes could make any number.
+const maxSets = 64
+
+// read reads a manifest once for each set of parameters that it makes a difference to.
+func (m *maker) read(name string, given manifest.Parameters) *manifest.Manifest {
+	known := m.manifests[name]
+	if i := slices.IndexFunc(known, func(read *manifest.Manifest) bool { return read.Fits(given) }); i >= 0 {
+		return known[i]
+	}
+	if len(known) == maxSets {
+		m.diags.Add(diag.Pos{File: name}, "", "manifest is included with more than %d sets of parameters", maxSets)
+		return nil
 	}
 	if !plainPath.MatchString(name) {
 		m.diags.Add(diag.Pos{File: fmt.Sprintf("%q", name)}, "use letters, digits, dots, dashes and underscores", "file name with odd characters")
@@ -65,13 +73,13 @@ func (m *maker) read(name string) *manifest.Manifest {
 	text, err := fs.ReadFile(m.tree, name)
 	if err != nil {
 		m.diags.Add(diag.Pos{File: name}, "", "cannot read it: %v", err)
-		m.manifests[name] = nil
 		return nil
 	}
 	before := len(m.diags)
-	m.manifests[name] = manifest.Read(name, string(text), &m.diags)
-	m.malformed[name] = len(m.diags) > before
-	return m.manifests[name]
+	read := manifest.Read(name, string(text), given, &m.diags)
+	m.manifests[name] = append(known, read)
+	m.malformed[read] = len(m.diags) > before
+	return read
 }
 
 // visit is a manifest that a target consists of, and the scheme that its entries serve: its own, else that of the
@@ -89,7 +97,7 @@ func (m *maker) visits(t Target) []visit {
 	var all []visit
 	seen := map[*manifest.Manifest]bool{}
 	var follow func(read *manifest.Manifest, scheme string, chain []string)
-	others := func(read *manifest.Manifest, key string, files []string, scheme string, chain []string) {
+	others := func(read *manifest.Manifest, key string, files []string, scheme string, chain []string) (found []*manifest.Manifest) {
 		for _, include := range files {
 			name := path.Join(path.Dir(read.Path), include)
 			switch {
@@ -100,11 +108,13 @@ func (m *maker) visits(t Target) []visit {
 			default:
 				if _, err := fs.Stat(m.tree, name); errors.Is(err, fs.ErrNotExist) {
 					m.diags.Add(read.At(key), "paths are relative to the manifest", "include %q: there is no file %s", include, name)
-				} else if included := m.read(name); included != nil {
+				} else if included := m.read(name, read.Parameters()); included != nil {
+					found = append(found, included)
 					follow(included, scheme, slices.Clone(chain))
 				}
 			}
 		}
+		return found
 	}
 	follow = func(read *manifest.Manifest, scheme string, chain []string) {
 		if read.Scheme != "" {
@@ -114,11 +124,29 @@ func (m *maker) visits(t Target) []visit {
 			return
 		}
 		seen[read] = true
+		if m.malformed[read] && len(read.Set) > 0 {
+			return // what the parameters are may be unknown
+		}
 		chain = append(chain, read.Path)
-		others(read, "before", read.Before, scheme, chain)
+		included := others(read, "before", read.Before, scheme, chain)
 		all = append(all, visit{read, scheme})
-		others(read, "include", read.Include, scheme, chain)
+		included = append(included, others(read, "include", read.Include, scheme, chain)...)
+		if len(included) == len(read.Before)+len(read.Include) {
+			m.unused(read, included)
+		}
 	}
 	follow(t.Manifest, "", nil)
 	return all
+}
+
+// unused reports parameters that a manifest sets for nothing.
+func (m *maker) unused(read *manifest.Manifest, included []*manifest.Manifest) {
+	if slices.ContainsFunc(included, func(i *manifest.Manifest) bool { return m.malformed[i] }) {
+		return // correcting a text may be using one
+	}
+	for name := range read.Set {
+		if !slices.ContainsFunc(included, func(i *manifest.Manifest) bool { return i.Uses(name) }) {
+			m.diags.Add(read.At("set."+name), "remove it", "parameter %s is used by no manifest that this one includes", name)
+		}
+	}
 }

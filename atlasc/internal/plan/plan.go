@@ -132,7 +132,7 @@ func (l *Launch) Threads() uint32 { return l.Block[0] * l.Block[1] * l.Block[2] 
 // Make reads the manifests under kernels/ in tree and plans the hardware that has one and whose name matches the pattern
 // only (as path.Match has it).
 func Make(tree fs.FS, c *contract.Contract, hardware []*targets.Hardware, only string) (*Plan, error) {
-	m := maker{tree: tree, contract: c, manifests: map[string]*manifest.Manifest{}, malformed: map[string]bool{}}
+	m := maker{tree: tree, contract: c, manifests: map[string][]*manifest.Manifest{}, malformed: map[*manifest.Manifest]bool{}}
 	found, err := m.find(hardware, only)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func Make(tree fs.FS, c *contract.Contract, hardware []*targets.Hardware, only s
 type maker struct {
 	tree      fs.FS
 	contract  *contract.Contract
-	manifests map[string]*manifest.Manifest // by path; nil where one cannot be read
-	malformed map[string]bool               // manifests with findings of form
+	manifests map[string][]*manifest.Manifest // by path; one for each set of parameters
+	malformed map[*manifest.Manifest]bool     // those with findings of form
 	diags     diag.List
 }
