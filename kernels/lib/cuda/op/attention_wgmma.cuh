@@ -69,7 +69,7 @@ __device__ errand each_errand(const atlas_PagedAttention &a, F f) {
         }
     }
     errand none = {};
-    none.number = number;
+    none.of.group = 1, none.number = number;
     return none;
 }
 
@@ -82,11 +82,15 @@ __device__ void bring_queries(const atlas_PagedAttention &a, const W &m, const e
         errands[e.number & 1] = e;
         arrive(m.queries_full());
     }
-    if (t.count > 0)
+    constexpr int kStep = 128 / W::kChunks;
+    const int c = threadIdx.x % W::kChunks, first = t.begin + threadIdx.x / W::kChunks, rows = kStep / t.group, heads = kStep % t.group;
+    int row = t.row + first / t.group, head = first % t.group;
 #pragma unroll 4
-    for (int i = threadIdx.x; i < W::kVectors * W::kChunks; i += 128) {
-        const int q = i / W::kChunks, c = i % W::kChunks;
-        copy_async(m.queries + q / 64 * W::kQueryBytes + W::template chunk<64>(q % 64, c), t.query(a, min(q, t.count - 1)) + c * 8, q < t.count);
+    for (int q = threadIdx.x / W::kChunks; q < W::kVectors; q += kStep) {
+        const atlas_act *from = a.Q + size_t(row) * a.QPitch + size_t(t.head * t.group + head) * W::kDim + c * 8;
+        copy_async(m.queries + q / 64 * W::kQueryBytes + W::template chunk<64>(q % 64, c), from, q < t.count);
+        row += rows, head += heads;
+        if (head >= t.group) head -= t.group, row++;
     }
     arrive_copied(m.queries_full());
 }
@@ -140,6 +144,15 @@ __device__ void bring(const atlas_PagedAttention &a, const W &m, const errand &e
     }
 }
 
+// Of four lanes' four words each, lane n gets the n-th words.
+__device__ inline uint4 transpose_lanes(const uint32_t (&x)[4]) {
+    const bool odd = lane() & 1, high = lane() & 2;
+    const uint32_t a = __shfl_xor_sync(kAllLanes, odd ? x[0] : x[1], 1), b = __shfl_xor_sync(kAllLanes, odd ? x[2] : x[3], 1);
+    const uint32_t y[4] = {odd ? a : x[0], odd ? x[1] : a, odd ? b : x[2], odd ? x[3] : b};
+    const uint32_t c = __shfl_xor_sync(kAllLanes, high ? y[0] : y[2], 2), d = __shfl_xor_sync(kAllLanes, high ? y[1] : y[3], 2);
+    return {high ? c : y[0], high ? d : y[1], high ? y[2] : c, high ? y[3] : d};
+}
+
 template <typename W>
 __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const errand &e) {
     constexpr int kDim = W::kDim, kKeys = W::kKeys, kStages = W::kStages;
@@ -172,19 +185,27 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
         for (int k = 0; k < kKeys / 16; k++) multiply_columns(all, p[k], swizzled(values + k * 2048, kKeys * 128), 1);
         commit_products();
     };
+    const auto last_of = [&](int i) { return mine + i * 8 < t.count ? e.last_of(mine + i * 8) : -1; };
     // Scores become weights.
     const auto weigh = [&](int tile) {
-        if (tile < clear || tile >= cut) {
+        const int at = tile * kKeys + l % 4 * 2;  // of this thread's first score
+        if (tile >= cut)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                const int q = mine + i * 8, high = q < t.count ? e.last_of(q) : -1, shift = tile * kKeys + l % 4 * 2, last = high - shift, first = first_seen(a, high) - shift;
+                const int last = last_of(i) - at;
 #pragma unroll
-                for (int j = 0; j < kKeys / 8; j++)
-#pragma unroll
-                    for (int r = 0; r < 2; r++)
-                        if (j * 8 + r < first || j * 8 + r > last) s[j * 4 + i * 2 + r] = -INFINITY;
+                for (int j = 0; j < kKeys / 4; j++)
+                    if (j / 2 * 8 + j % 2 > last) s[j / 2 * 4 + i * 2 + j % 2] = -INFINITY;
             }
-        }
+        if (tile < clear)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const int first = first_seen(a, last_of(i)) - at;
+#pragma unroll
+                for (int j = 0; j < kKeys / 4; j++)
+                    if (j / 2 * 8 + j % 2 < first) s[j / 2 * 4 + i * 2 + j % 2] = -INFINITY;
+            }
+        float zero[2];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             float x[2] = {s[i * 2], s[i * 2 + 1]};
@@ -194,14 +215,18 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
             y = fmaxf(y, __shfl_xor_sync(kAllLanes, y, 1));
             y = fmaxf(y, __shfl_xor_sync(kAllLanes, y, 2));
             y = fmaxf(top[i], __fmul_rn(y, factor));
-            const float zero = y == -INFINITY ? 0.0f : y;
-            keep[i] = exp2_fast(top[i] - zero);
+            zero[i] = y == -INFINITY ? 0.0f : y;
+            keep[i] = exp2_fast(top[i] - zero[i]);
             top[i] = y;
+        }
+        next_turn();
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
             float part[2] = {};
 #pragma unroll
             for (int j = 0; j < kKeys / 8; j++) {
                 float &u = s[j * 4 + i * 2], &v = s[j * 4 + i * 2 + 1];
-                u = exp2_fast(fmaf(u, factor, -zero)), v = exp2_fast(fmaf(v, factor, -zero));
+                u = exp2_fast(fmaf(u, factor, -zero[i])), v = exp2_fast(fmaf(v, factor, -zero[i]));
                 part[0] += u, part[1] += v;
             }
             sum[i] = fmaf(sum[i], keep[i], part[0] + part[1]);
@@ -219,7 +244,6 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
     my_turn();
     begin_products();
     score(n);
-    next_turn();
     wait_products<0>();
     pin(s);
     if (l == 0) arrive(m.keys_free(n % kStages));
@@ -229,15 +253,12 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
     for (int tile = from + 1; tile <= stop; tile++, n++) {
         const int next = n + 1;
         wait_barrier(m.keys_full(next % kStages), next / kStages & 1);
+        wait_barrier(m.values_full(n % kStages), n / kStages & 1);
         fence_shared();
         my_turn();
         begin_products();
         score(next);
-        wait_barrier(m.values_full(n % kStages), n / kStages & 1);
-        fence_shared();
-        begin_products();
         add_values(n);
-        next_turn();
         wait_products<1>();
         pin(s);
         if (l == 0) arrive(m.keys_free(next % kStages));
@@ -276,11 +297,16 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
         float total = sum[i];
         total += __shfl_xor_sync(kAllLanes, total, 1);
         total += __shfl_xor_sync(kAllLanes, total, 2);
-        if (q >= t.count) continue;
         const float scale = inverse(total);
-        uint32_t *out = reinterpret_cast<uint32_t *>(a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim) + l % 4;
+        uint4 *out = reinterpret_cast<uint4 *>(a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim) + l % 4;
 #pragma unroll
-        for (int d = 0; d < kDim / 8; d++) out[d * 4] = narrow(all[d * 4 + i * 2] * scale, all[d * 4 + i * 2 + 1] * scale);
+        for (int d = 0; d < kDim / 8; d += 4) {  // four lanes have four chunks, a quarter of each
+            uint32_t x[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++) x[k] = narrow(all[(d + k) * 4 + i * 2] * scale, all[(d + k) * 4 + i * 2 + 1] * scale);
+            const uint4 whole = transpose_lanes(x);
+            if (q < t.count) out[d] = whole;
+        }
     }
 }
 
