@@ -64,13 +64,13 @@ INLINE void tile_blocks(int p, int n, const panel *at, int cols, const activatio
 #pragma GCC unroll 2
         for (int i = 0; i < p; i++) {
             const uint16_t *scales = scales_at(&at[i], b);
-            const f32x16 d = f32x16_halves(scales);
+            const f32x16 d = f32x16_halves(scales), minimum = kIsQ4_1 ? f32x16_halves(scales + kLanes) : f32x16_zero();
 #pragma GCC unroll 8
             for (int r = 0; r < n; r++) {
                 const activation *x = &row[r][b];
-                const i32x16 total = kIsQ8_0 ? sum[i][r] : dot_end(sum[i][r]);
-                acc[i][r] = f32x16_fma(f32x16_ints(total), f32x16_mul(d, f32x16_set(x->scale)), acc[i][r]);
-                if (kIsQ4_1) acc[i][r] = f32x16_fma(f32x16_halves(scales + kLanes), f32x16_set(x->sum), acc[i][r]);
+                const f32x16 total = f32x16_ints(kIsQ8_0 ? sum[i][r] : dot_end(sum[i][r]));
+                const f32x16 out = f32x16_fma(total, f32x16_mul(d, f32x16_set(x->scale)), acc[i][r]);
+                acc[i][r] = kIsQ4_1 ? f32x16_fma(minimum, f32x16_set(x->sum), out) : out;
             }
         }
     }

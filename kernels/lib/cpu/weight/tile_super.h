@@ -106,8 +106,8 @@ INLINE void tile_group(int p, int n, const panel *at, int b, int half, int group
 #pragma GCC unroll 8
         for (int r = 0; r < n; r++) {
             const activation *x = &row[r][g];
-            acc[i][r] = f32x16_fma(f32x16_ints(sum[i][r]), f32x16_mul(d, f32x16_set(x->scale)), acc[i][r]);
-            if (kIsQ4_K) acc[i][r] = f32x16_fma(minimum, f32x16_set(x->sum), acc[i][r]);
+            const f32x16 out = f32x16_fma(f32x16_ints(sum[i][r]), f32x16_mul(d, f32x16_set(x->scale)), acc[i][r]);
+            acc[i][r] = kIsQ4_K ? f32x16_fma(minimum, f32x16_set(x->sum), out) : out;
         }
     }
 }
