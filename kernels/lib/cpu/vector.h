@@ -22,6 +22,24 @@ enum { kWidth = 8 };
 #include "lib/cpu/portable/vector.h"
 #endif
 
+// Twins are two f32x8 side by side.
+#ifndef HAS_TWINS
+enum { kTwinRegisters = 2 };
+typedef struct { f32x8 first, second; } twin;
+
+INLINE twin twin_load(const float *p) { return (twin){load8(p), load8(p + kWidth)}; }
+INLINE twin twin_same(const float *p) { return (twin){load8(p), load8(p)}; }
+INLINE twin twin_set(float x) { return (twin){set8(x), set8(x)}; }
+INLINE void twin_store(float *p, twin x) {
+    store8(p, x.first);
+    store8(p + kWidth, x.second);
+}
+INLINE twin twin_fma(twin x, twin y, twin z) { return (twin){fma8(x.first, y.first, z.first), fma8(x.second, y.second, z.second)}; }
+INLINE f32x8 twin_first(twin x) { return x.first; }
+INLINE f32x8 twin_second(twin x) { return x.second; }
+INLINE twin twin_sum_pairs(twin x, twin y) { return (twin){sum_pairs(x.first, y.first), sum_pairs(x.second, y.second)}; }
+#endif
+
 // Up to eight elements: all lanes where n allows, else the first n and zeros.
 INLINE f32x8 load_up_to8(const float *p, int n) { return n >= kWidth ? load8(p) : load_first8(p, n); }
 INLINE void store_up_to8(float *p, f32x8 x, int n) {

@@ -37,7 +37,7 @@ typedef struct {
     _Alignas(32) float values[kQueryFloats];  // [count][wide]
 } partials;
 
-// Rows of a cache, or of a copy: byte offsets from a base.
+// Rows of a cache: byte offsets from a base.
 typedef struct {
     const char *base;
     const size_t *at;
@@ -45,8 +45,8 @@ typedef struct {
 
 // Where the keys and values of a split and of the tile after it lie, and room for a tile in f32.
 typedef struct {
-    size_t at[kSplit + kTileKeys + 4], next[kTileKeys + 4], copied[kTileKeys + 4];
-    _Alignas(32) float copy[kTileFloats];
+    size_t at[kSplit + kTileKeys + 4], next[kTileKeys + 4];
+    _Alignas(64) float copy[2 * kTileFloats];  // eight rows of the longest head
 } places;
 
 INLINE int32_t at_most(int32_t x, int32_t y) { return x < y ? x : y; }
@@ -80,14 +80,15 @@ static inline void locate(size_t *at, const queries *q, int32_t first, int32_t n
     for (; i < room; i++) at[i] = at[n - 1];
 }
 
-// Copies n rows to f32 and whole lanes.
-static inline void widen(places *p, const queries *q, rows row, int32_t n) {
+// Copies n rows to f32 and whole lanes: one after the other, or with twins rows i and i+4 of eight side by side, eight
+// lanes of each in turn.
+INLINE void widen(float *copy, const queries *q, rows row, int32_t n, int twins) {
     const int dim = q->a->HeadDim;
     for (int32_t i = 0; i < n; i++) {
         const char *in = row_at(row, i);
-        float *to = p->copy + i * q->wide;
+        float *to = copy + (twins ? (i / 8 * 8 + i % 4 * 2) * q->wide + i / 4 % 2 * kWidth : i * q->wide);
         for (int d = 0; d < dim; d += kWidth)
-            store8(to + d, kKVBytes == 2 ? load_up_to8_bf16((const uint16_t *)in + d, dim - d) : load_up_to8((const float *)in + d, dim - d));
+            store8(to + d * (twins ? 2 : 1), kKVBytes == 2 ? load_up_to8_bf16((const uint16_t *)in + d, dim - d) : load_up_to8((const float *)in + d, dim - d));
     }
 }
 
@@ -122,19 +123,47 @@ INLINE void score_four(const float *q, int wide, int n, rows row, rows ahead, in
     for (int i = 0; i < n; i++) store_sums4(scores + i * kPitch, pairs[i][0], pairs[i][1]);
 }
 
-INLINE void score_queries(const queries *q, int32_t i, int n, rows row, int32_t keys, rows ahead, int bytes, float *scores) {
+// Scores of n query vectors with eight keys that were copied as twins: the sums of score_four, two keys at a time.
+INLINE void score_eight(const float *q, int wide, int n, const float *keys, float *scores) {
+    const int side = kTwinRegisters == 1 ? 4 : n == 4 ? 1 : 2;
+    twin sums[4][4];
+    for (int k = 0; k < 4; k += side) {
+        twin sum[4][4];
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < side; j++) sum[i][j] = twin_set(0);
+        for (int d = 0; d < wide; d += kWidth)
+            for (int j = 0; j < side; j++) {
+                const twin key = twin_load(keys + (k + j) * 2 * wide + 2 * d);
+                for (int i = 0; i < n; i++) sum[i][j] = twin_fma(twin_same(q + d * n + i * kWidth), key, sum[i][j]);
+            }
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < side; j++) sums[i][k + j] = sum[i][j];
+    }
+    for (int i = 0; i < n; i++) {
+        const twin x = twin_sum_pairs(sums[i][0], sums[i][1]), y = twin_sum_pairs(sums[i][2], sums[i][3]);
+        store_sums4(scores + i * kPitch, twin_first(x), twin_first(y));
+        store_sums4(scores + i * kPitch + 4, twin_second(x), twin_second(y));
+    }
+}
+
+// Scores with keys of a copy, or of the cache where there is none.
+INLINE void score_queries(const queries *q, int32_t i, int n, const float *copy, rows row, int32_t keys, rows ahead, int bytes, float *scores) {
+    if (copy) {
+        for (int32_t k = 0; k < keys; k += 8) score_eight(q->q + i * q->wide, q->wide, n, copy + k * q->wide, scores + i * kPitch + k);
+        return;
+    }
     if (i) ahead.base = 0;
     for (int32_t k = 0; k < keys; k += 4) score_four(q->q + i * q->wide, q->wide, n, from(row, k), from(ahead, k), bytes, scores + i * kPitch + k);
 }
 
 // Scores of all query vectors with the keys of a tile.
-INLINE void score_tile(const queries *q, rows row, int32_t keys, rows ahead, int bytes, float *scores) {
+INLINE void score_tile(const queries *q, const float *copy, rows row, int32_t keys, rows ahead, int bytes, float *scores) {
     for (int32_t i = 0; i < q->count; i += together(q->count - i)) {
         switch (together(q->count - i)) {
-        case 4: score_queries(q, i, 4, row, keys, ahead, bytes, scores); break;
-        case 3: score_queries(q, i, 3, row, keys, ahead, bytes, scores); break;
-        case 2: score_queries(q, i, 2, row, keys, ahead, bytes, scores); break;
-        default: score_queries(q, i, 1, row, keys, ahead, bytes, scores);
+        case 4: score_queries(q, i, 4, copy, row, keys, ahead, bytes, scores); break;
+        case 3: score_queries(q, i, 3, copy, row, keys, ahead, bytes, scores); break;
+        case 2: score_queries(q, i, 2, copy, row, keys, ahead, bytes, scores); break;
+        default: score_queries(q, i, 1, copy, row, keys, ahead, bytes, scores);
         }
     }
 }
@@ -174,6 +203,30 @@ INLINE void add_lanes(float *values, int wide, int n, int v, const float *weight
         for (int j = 0; j < v; j++) store8(values + i * wide + d + j * kWidth, sum[i][j]);
 }
 
+// Adds copied keys first … last-1 to the values of n query vectors.
+INLINE void add_copied(float *values, int wide, int n, const float *weights, const float *copy, int32_t first, int32_t last) {
+    const int v = kTwinRegisters == 1 || n == 1 ? 4 : n == 4 ? 1 : 2, step = v * 2 * kWidth;
+    int d = 0;
+    for (; d + step <= wide; d += step) {
+        twin sum[4][4];
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < v; j++) sum[i][j] = twin_load(values + i * wide + d + j * 2 * kWidth);
+        for (int32_t t = first; t < last; t++)
+            for (int j = 0; j < v; j++) {
+                const twin x = twin_load(copy + t * wide + d + j * 2 * kWidth);
+                for (int i = 0; i < n; i++) sum[i][j] = twin_fma(twin_set(weights[i * kPitch + t]), x, sum[i][j]);
+            }
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < v; j++) twin_store(values + i * wide + d + j * 2 * kWidth, sum[i][j]);
+    }
+    for (; d < wide; d += kWidth)
+        for (int i = 0; i < n; i++) {
+            f32x8 sum = load8(values + i * wide + d);
+            for (int32_t t = first; t < last; t++) sum = fma8(set8(weights[i * kPitch + t]), load8(copy + t * wide + d), sum);
+            store8(values + i * wide + d, sum);
+        }
+}
+
 // Adds keys first … last-1 to the values of n query vectors, v lanes of the head at a time.
 INLINE void add_values(float *values, int wide, int n, int v, const float *weights, rows row, int32_t first, int32_t last, rows ahead, int bytes) {
     int d = 0;
@@ -181,9 +234,9 @@ INLINE void add_values(float *values, int wide, int n, int v, const float *weigh
     for (; d < wide; d += kWidth) add_lanes(values, wide, n, 1, weights, row, first, last, ahead, d, bytes);
 }
 
-// Adds the values of a tile, which begins at position begin of the split, to all query vectors. The vectors of one row
-// see the same positions and go together.
-INLINE void add_tile(const queries *q, rows row, int32_t split, int32_t begin, int32_t keys, rows ahead, int bytes, const float *scores, float *values) {
+// Adds the values of a tile, which begins at position begin of the split, to all query vectors: from a copy, or from the
+// cache where there is none. The vectors of one row see the same positions and go together.
+INLINE void add_tile(const queries *q, const float *copy, rows row, int32_t split, int32_t begin, int32_t keys, rows ahead, int bytes, const float *scores, float *values) {
     for (int32_t i = 0; i < q->count;) {
         const int32_t first = at_least(q->first[i] - split - begin, 0), last = at_most(q->last[i] - split - begin + 1, keys);
         int32_t n = 1;
@@ -191,7 +244,14 @@ INLINE void add_tile(const queries *q, rows row, int32_t split, int32_t begin, i
         float *v = values + i * q->wide;
         const float *w = scores + i * kPitch + begin;
         if (i) ahead.base = 0;
-        if (first < last) {
+        if (first < last && copy) {
+            switch (n) {
+            case 4: add_copied(v, q->wide, 4, w, copy, first, last); break;
+            case 3: add_copied(v, q->wide, 3, w, copy, first, last); break;
+            case 2: add_copied(v, q->wide, 2, w, copy, first, last); break;
+            default: add_copied(v, q->wide, 1, w, copy, first, last);
+            }
+        } else if (first < last) {
             if (n == 4)
                 add_values(v, q->wide, 4, 2, w, row, first, last, ahead, bytes);
             else if (n == 3)
@@ -218,23 +278,21 @@ static inline void attend(const queries *q, int32_t split, int32_t next, partial
         end = at_least(end, at_most(q->last[i] - split + 1, kSplit));
     }
     const int copied = q->a->HeadDim % kWidth != 0 || (kKVBytes == 2 && q->count > kFewQueries);
-    const int32_t step = at_most(kTileFloats / q->wide, kTileKeys), count = end - begin;
+    const int32_t step = at_least(at_most(kTileFloats / q->wide, kTileKeys) & -8, 8), count = end - begin;
     locate(at.at, q, split + begin, count, count + step + 4);
-    if (copied)
-        for (int32_t i = 0; i < step + 4; i++) at.copied[i] = (size_t)at_most(i, step - 1) * q->wide * sizeof(float);
     // What will be read after the last tile.
     const int32_t known = next > split ? at_most(step, q->last[q->count - 1] + 1 - next) : 0;
     if (known > 0) locate(at.next, q, next, known, step + 4);
-    const rows key = {q->a->K, at.at}, value = {q->a->V, at.at}, none = {0, at.at}, copy = {(const char *)at.copy, at.copied};
+    const rows key = {q->a->K, at.at}, value = {q->a->V, at.at}, none = {0, at.at};
     const rows after = known > 0 ? (rows){q->a->K, at.next} : none;
 
     for (int32_t k = 0; k < count; k += step) {
         const int32_t keys = at_most(step, count - k);
         if (copied) {
-            widen(&at, q, from(key, k), keys);
-            score_tile(q, copy, keys, none, 4, scores + begin + k);
+            widen(at.copy, q, from(key, k), keys, 1);
+            score_tile(q, at.copy, none, keys, none, 4, scores + begin + k);
         } else {
-            score_tile(q, from(key, k), keys, k + step < count ? from(key, k + step) : value, kKVBytes, scores + begin + k);
+            score_tile(q, 0, from(key, k), keys, k + step < count ? from(key, k + step) : value, kKVBytes, scores + begin + k);
         }
     }
     for (int32_t i = 0; i < q->count; i++)
@@ -244,10 +302,10 @@ static inline void attend(const queries *q, int32_t split, int32_t next, partial
     for (int32_t k = 0; k < count; k += step) {
         const int32_t keys = at_most(step, count - k);
         if (copied) {
-            widen(&at, q, from(value, k), keys);
-            add_tile(q, copy, split, begin + k, keys, none, 4, scores, p->values);
+            widen(at.copy, q, from(value, k), keys, 0);
+            add_tile(q, at.copy, none, split, begin + k, keys, none, 4, scores, p->values);
         } else {
-            add_tile(q, from(value, k), split, begin + k, keys, k + step < count ? from(value, k + step) : after, kKVBytes, scores, p->values);
+            add_tile(q, 0, from(value, k), split, begin + k, keys, k + step < count ? from(value, k + step) : after, kKVBytes, scores, p->values);
         }
     }
 }

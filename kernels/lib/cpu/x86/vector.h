@@ -73,6 +73,22 @@ INLINE void store_sums4(float *p, f32x8 x, f32x8 y) {
     const f32x8 s = (f32x8)_mm256_shuffle_ps((__m256)x, (__m256)y, 0x44) + (f32x8)_mm256_shuffle_ps((__m256)x, (__m256)y, 0xee);
     _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128((__m256)s), _mm256_extractf128_ps((__m256)s, 1)));
 }
+
+#ifdef __AVX512DQ__
+#define HAS_TWINS
+enum { kTwinRegisters = 1 };
+typedef __m512 twin;
+
+INLINE twin twin_load(const float *p) { return _mm512_loadu_ps(p); }
+INLINE twin twin_same(const float *p) { return _mm512_broadcast_f32x8(_mm256_loadu_ps(p)); }
+INLINE twin twin_set(float x) { return _mm512_set1_ps(x); }
+INLINE void twin_store(float *p, twin x) { _mm512_storeu_ps(p, x); }
+INLINE twin twin_fma(twin x, twin y, twin z) { return _mm512_fmadd_ps(x, y, z); }
+INLINE f32x8 twin_first(twin x) { return (f32x8)_mm512_castps512_ps256(x); }
+INLINE f32x8 twin_second(twin x) { return (f32x8)_mm512_extractf32x8_ps(x, 1); }
+INLINE twin twin_sum_pairs(twin x, twin y) { return _mm512_add_ps(_mm512_unpacklo_ps(x, y), _mm512_unpackhi_ps(x, y)); }
+#endif
+
 INLINE f64x8 add_squares8(f64x8 sum, f32x8 x) {
     const f64x4 lo = (f64x4)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x)), hi = (f64x4)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x, 1));
     return (f64x8){sum.lo + lo * lo, sum.hi + hi * hi};
