@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_100a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "c776910fc8233b8fb769801e09892c3b",
+		Contract:    "2a5900232b6f8107e44ffb50c67af2c6",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -232,7 +232,7 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 }
 
 // Embedding: kernels/lib/cuda/bf16.toml:24;
-// kernels/lib/cuda/frag.toml:25.
+// kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -255,7 +255,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/lib/cuda/bf16.toml:99, 109, 125;
-// kernels/lib/cuda/frag.toml:155, 167, 185.
+// kernels/lib/cuda/frag.toml:136, 148, 166.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -327,7 +327,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 }
 
 // ExpertUp: kernels/lib/cuda/bf16.toml:80, 90;
-// kernels/lib/cuda/frag.toml:120, 132, 144.
+// kernels/lib/cuda/frag.toml:101, 113, 125.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -407,7 +407,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 }
 
 // Linear: kernels/lib/cuda/bf16.toml:32, 42, 52;
-// kernels/lib/cuda/frag.toml:33, 46, 59, 72, 85.
+// kernels/lib/cuda/frag.toml:14, 27, 40, 53, 66.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -503,7 +503,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 }
 
 // Logits: kernels/lib/cuda/bf16.toml:61, 71;
-// kernels/lib/cuda/frag.toml:96, 109.
+// kernels/lib/cuda/frag.toml:77, 90.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -571,7 +571,7 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 }
 
 // Pack: kernels/lib/cuda/bf16.toml:8;
-// kernels/lib/cuda/frag.toml:9.
+// kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -719,7 +719,7 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 }
 
 // Unpack: kernels/lib/cuda/bf16.toml:16;
-// kernels/lib/cuda/frag.toml:17.
+// kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -765,7 +765,7 @@ func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/lib/cuda/frag.toml:25.
+// launchEmbeddingQ8_0: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -773,7 +773,7 @@ func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/lib/cuda/frag.toml:25.
+// launchEmbeddingQ4_0: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -781,7 +781,7 @@ func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/lib/cuda/frag.toml:25.
+// launchEmbeddingQ4_1: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -789,7 +789,7 @@ func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingF8: kernels/lib/cuda/frag.toml:25.
+// launchEmbeddingF8: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -797,7 +797,7 @@ func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingF8block: kernels/lib/cuda/frag.toml:25.
+// launchEmbeddingF8block: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -805,7 +805,7 @@ func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingNvfp4: kernels/lib/cuda/frag.toml:25.
+// launchEmbeddingNvfp4: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -847,7 +847,7 @@ func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Few: kernels/lib/cuda/frag.toml:155, order few.
+// launchExpertDownQ8_0Few: kernels/lib/cuda/frag.toml:136, order few.
 func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -855,7 +855,7 @@ func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Tiles: kernels/lib/cuda/frag.toml:167, order few.
+// launchExpertDownQ8_0Tiles: kernels/lib/cuda/frag.toml:148, order few.
 func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -866,7 +866,7 @@ func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0: kernels/lib/cuda/frag.toml:185, order few.
+// launchExpertDownQ8_0: kernels/lib/cuda/frag.toml:166, order few.
 func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -879,7 +879,7 @@ func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Few: kernels/lib/cuda/frag.toml:155, order few.
+// launchExpertDownQ4_0Few: kernels/lib/cuda/frag.toml:136, order few.
 func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -887,7 +887,7 @@ func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Tiles: kernels/lib/cuda/frag.toml:167, order few.
+// launchExpertDownQ4_0Tiles: kernels/lib/cuda/frag.toml:148, order few.
 func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -898,7 +898,7 @@ func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0: kernels/lib/cuda/frag.toml:185, order few.
+// launchExpertDownQ4_0: kernels/lib/cuda/frag.toml:166, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -911,7 +911,7 @@ func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Few: kernels/lib/cuda/frag.toml:155, order few.
+// launchExpertDownQ4_1Few: kernels/lib/cuda/frag.toml:136, order few.
 func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -919,7 +919,7 @@ func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Tiles: kernels/lib/cuda/frag.toml:167, order few.
+// launchExpertDownQ4_1Tiles: kernels/lib/cuda/frag.toml:148, order few.
 func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -930,7 +930,7 @@ func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1: kernels/lib/cuda/frag.toml:185, order few.
+// launchExpertDownQ4_1: kernels/lib/cuda/frag.toml:166, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -943,7 +943,7 @@ func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Few: kernels/lib/cuda/frag.toml:155, order few.
+// launchExpertDownF8Few: kernels/lib/cuda/frag.toml:136, order few.
 func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -951,7 +951,7 @@ func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Tiles: kernels/lib/cuda/frag.toml:167, order few.
+// launchExpertDownF8Tiles: kernels/lib/cuda/frag.toml:148, order few.
 func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -962,7 +962,7 @@ func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8: kernels/lib/cuda/frag.toml:185, order few.
+// launchExpertDownF8: kernels/lib/cuda/frag.toml:166, order few.
 func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -975,7 +975,7 @@ func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockFew: kernels/lib/cuda/frag.toml:155, order few.
+// launchExpertDownF8blockFew: kernels/lib/cuda/frag.toml:136, order few.
 func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -983,7 +983,7 @@ func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/lib/cuda/frag.toml:167, order few.
+// launchExpertDownF8blockTiles: kernels/lib/cuda/frag.toml:148, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -994,7 +994,7 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block: kernels/lib/cuda/frag.toml:185, order few.
+// launchExpertDownF8block: kernels/lib/cuda/frag.toml:166, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1007,7 +1007,7 @@ func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Few: kernels/lib/cuda/frag.toml:155, order few.
+// launchExpertDownNvfp4Few: kernels/lib/cuda/frag.toml:136, order few.
 func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1015,7 +1015,7 @@ func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Tiles: kernels/lib/cuda/frag.toml:167, order few.
+// launchExpertDownNvfp4Tiles: kernels/lib/cuda/frag.toml:148, order few.
 func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1026,7 +1026,7 @@ func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4: kernels/lib/cuda/frag.toml:185, order few.
+// launchExpertDownNvfp4: kernels/lib/cuda/frag.toml:166, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1055,19 +1055,19 @@ func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0Few: kernels/lib/cuda/frag.toml:120, order few.
+// launchExpertUpQ8_0Few: kernels/lib/cuda/frag.toml:101, order few.
 func (s *Set) launchExpertUpQ8_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[46], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Tiles: kernels/lib/cuda/frag.toml:132, order few.
+// launchExpertUpQ8_0Tiles: kernels/lib/cuda/frag.toml:113, order few.
 func (s *Set) launchExpertUpQ8_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[47], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0: kernels/lib/cuda/frag.toml:144, order few.
+// launchExpertUpQ8_0: kernels/lib/cuda/frag.toml:125, order few.
 func (s *Set) launchExpertUpQ8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1075,19 +1075,19 @@ func (s *Set) launchExpertUpQ8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Few: kernels/lib/cuda/frag.toml:120, order few.
+// launchExpertUpQ4_0Few: kernels/lib/cuda/frag.toml:101, order few.
 func (s *Set) launchExpertUpQ4_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[49], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Tiles: kernels/lib/cuda/frag.toml:132, order few.
+// launchExpertUpQ4_0Tiles: kernels/lib/cuda/frag.toml:113, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[50], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0: kernels/lib/cuda/frag.toml:144, order few.
+// launchExpertUpQ4_0: kernels/lib/cuda/frag.toml:125, order few.
 func (s *Set) launchExpertUpQ4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1095,19 +1095,19 @@ func (s *Set) launchExpertUpQ4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1Few: kernels/lib/cuda/frag.toml:120, order few.
+// launchExpertUpQ4_1Few: kernels/lib/cuda/frag.toml:101, order few.
 func (s *Set) launchExpertUpQ4_1Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[52], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Tiles: kernels/lib/cuda/frag.toml:132, order few.
+// launchExpertUpQ4_1Tiles: kernels/lib/cuda/frag.toml:113, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[53], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1: kernels/lib/cuda/frag.toml:144, order few.
+// launchExpertUpQ4_1: kernels/lib/cuda/frag.toml:125, order few.
 func (s *Set) launchExpertUpQ4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1115,19 +1115,19 @@ func (s *Set) launchExpertUpQ4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8Few: kernels/lib/cuda/frag.toml:120, order few.
+// launchExpertUpF8Few: kernels/lib/cuda/frag.toml:101, order few.
 func (s *Set) launchExpertUpF8Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[55], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Tiles: kernels/lib/cuda/frag.toml:132, order few.
+// launchExpertUpF8Tiles: kernels/lib/cuda/frag.toml:113, order few.
 func (s *Set) launchExpertUpF8Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[56], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8: kernels/lib/cuda/frag.toml:144, order few.
+// launchExpertUpF8: kernels/lib/cuda/frag.toml:125, order few.
 func (s *Set) launchExpertUpF8(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1135,19 +1135,19 @@ func (s *Set) launchExpertUpF8(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8blockFew: kernels/lib/cuda/frag.toml:120, order few.
+// launchExpertUpF8blockFew: kernels/lib/cuda/frag.toml:101, order few.
 func (s *Set) launchExpertUpF8blockFew(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[58], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTiles: kernels/lib/cuda/frag.toml:132, order few.
+// launchExpertUpF8blockTiles: kernels/lib/cuda/frag.toml:113, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[59], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block: kernels/lib/cuda/frag.toml:144, order few.
+// launchExpertUpF8block: kernels/lib/cuda/frag.toml:125, order few.
 func (s *Set) launchExpertUpF8block(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1155,19 +1155,19 @@ func (s *Set) launchExpertUpF8block(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4Few: kernels/lib/cuda/frag.toml:120, order few.
+// launchExpertUpNvfp4Few: kernels/lib/cuda/frag.toml:101, order few.
 func (s *Set) launchExpertUpNvfp4Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[61], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Tiles: kernels/lib/cuda/frag.toml:132, order few.
+// launchExpertUpNvfp4Tiles: kernels/lib/cuda/frag.toml:113, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[62], op.Grid{X: 148, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4: kernels/lib/cuda/frag.toml:144, order few.
+// launchExpertUpNvfp4: kernels/lib/cuda/frag.toml:125, order few.
 func (s *Set) launchExpertUpNvfp4(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*148, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1207,7 +1207,7 @@ func (s *Set) launchLinearBf16Tile(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_1: kernels/lib/cuda/frag.toml:33, order few.
+// launchLinearQ8_0_1: kernels/lib/cuda/frag.toml:14, order few.
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1215,7 +1215,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_8: kernels/lib/cuda/frag.toml:46, order few.
+// launchLinearQ8_0_8: kernels/lib/cuda/frag.toml:27, order few.
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1223,7 +1223,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_16: kernels/lib/cuda/frag.toml:59, order few.
+// launchLinearQ8_0_16: kernels/lib/cuda/frag.toml:40, order few.
 func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1231,7 +1231,7 @@ func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split: kernels/lib/cuda/frag.toml:72, order few.
+// launchLinearQ8_0Split: kernels/lib/cuda/frag.toml:53, order few.
 func (s *Set) launchLinearQ8_0Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1239,7 +1239,7 @@ func (s *Set) launchLinearQ8_0Split(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0: kernels/lib/cuda/frag.toml:85, order few.
+// launchLinearQ8_0: kernels/lib/cuda/frag.toml:66, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1247,7 +1247,7 @@ func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_1: kernels/lib/cuda/frag.toml:33, order few.
+// launchLinearQ4_0_1: kernels/lib/cuda/frag.toml:14, order few.
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1255,7 +1255,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_8: kernels/lib/cuda/frag.toml:46, order few.
+// launchLinearQ4_0_8: kernels/lib/cuda/frag.toml:27, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1263,7 +1263,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_16: kernels/lib/cuda/frag.toml:59, order few.
+// launchLinearQ4_0_16: kernels/lib/cuda/frag.toml:40, order few.
 func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1271,7 +1271,7 @@ func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split: kernels/lib/cuda/frag.toml:72, order few.
+// launchLinearQ4_0Split: kernels/lib/cuda/frag.toml:53, order few.
 func (s *Set) launchLinearQ4_0Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1279,7 +1279,7 @@ func (s *Set) launchLinearQ4_0Split(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0: kernels/lib/cuda/frag.toml:85, order few.
+// launchLinearQ4_0: kernels/lib/cuda/frag.toml:66, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1287,7 +1287,7 @@ func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_1: kernels/lib/cuda/frag.toml:33, order few.
+// launchLinearQ4_1_1: kernels/lib/cuda/frag.toml:14, order few.
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1295,7 +1295,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_8: kernels/lib/cuda/frag.toml:46, order few.
+// launchLinearQ4_1_8: kernels/lib/cuda/frag.toml:27, order few.
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1303,7 +1303,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_16: kernels/lib/cuda/frag.toml:59, order few.
+// launchLinearQ4_1_16: kernels/lib/cuda/frag.toml:40, order few.
 func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1311,7 +1311,7 @@ func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split: kernels/lib/cuda/frag.toml:72, order few.
+// launchLinearQ4_1Split: kernels/lib/cuda/frag.toml:53, order few.
 func (s *Set) launchLinearQ4_1Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1319,7 +1319,7 @@ func (s *Set) launchLinearQ4_1Split(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1: kernels/lib/cuda/frag.toml:85, order few.
+// launchLinearQ4_1: kernels/lib/cuda/frag.toml:66, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1327,7 +1327,7 @@ func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_1: kernels/lib/cuda/frag.toml:33, order few.
+// launchLinearF8_1: kernels/lib/cuda/frag.toml:14, order few.
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1335,7 +1335,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_8: kernels/lib/cuda/frag.toml:46, order few.
+// launchLinearF8_8: kernels/lib/cuda/frag.toml:27, order few.
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1343,7 +1343,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8_16: kernels/lib/cuda/frag.toml:59, order few.
+// launchLinearF8_16: kernels/lib/cuda/frag.toml:40, order few.
 func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1351,7 +1351,7 @@ func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split: kernels/lib/cuda/frag.toml:72, order few.
+// launchLinearF8Split: kernels/lib/cuda/frag.toml:53, order few.
 func (s *Set) launchLinearF8Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1359,7 +1359,7 @@ func (s *Set) launchLinearF8Split(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8: kernels/lib/cuda/frag.toml:85, order few.
+// launchLinearF8: kernels/lib/cuda/frag.toml:66, order few.
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1367,7 +1367,7 @@ func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_1: kernels/lib/cuda/frag.toml:33, order few.
+// launchLinearF8block_1: kernels/lib/cuda/frag.toml:14, order few.
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1375,7 +1375,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_8: kernels/lib/cuda/frag.toml:46, order few.
+// launchLinearF8block_8: kernels/lib/cuda/frag.toml:27, order few.
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1383,7 +1383,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block_16: kernels/lib/cuda/frag.toml:59, order few.
+// launchLinearF8block_16: kernels/lib/cuda/frag.toml:40, order few.
 func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1391,7 +1391,7 @@ func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit: kernels/lib/cuda/frag.toml:72, order few.
+// launchLinearF8blockSplit: kernels/lib/cuda/frag.toml:53, order few.
 func (s *Set) launchLinearF8blockSplit(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1399,7 +1399,7 @@ func (s *Set) launchLinearF8blockSplit(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8block: kernels/lib/cuda/frag.toml:85, order few.
+// launchLinearF8block: kernels/lib/cuda/frag.toml:66, order few.
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1407,7 +1407,7 @@ func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_1: kernels/lib/cuda/frag.toml:33, order few.
+// launchLinearNvfp4_1: kernels/lib/cuda/frag.toml:14, order few.
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1415,7 +1415,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_8: kernels/lib/cuda/frag.toml:46, order few.
+// launchLinearNvfp4_8: kernels/lib/cuda/frag.toml:27, order few.
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1423,7 +1423,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4_16: kernels/lib/cuda/frag.toml:59, order few.
+// launchLinearNvfp4_16: kernels/lib/cuda/frag.toml:40, order few.
 func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1431,7 +1431,7 @@ func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split: kernels/lib/cuda/frag.toml:72, order few.
+// launchLinearNvfp4Split: kernels/lib/cuda/frag.toml:53, order few.
 func (s *Set) launchLinearNvfp4Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1439,7 +1439,7 @@ func (s *Set) launchLinearNvfp4Split(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4: kernels/lib/cuda/frag.toml:85, order few.
+// launchLinearNvfp4: kernels/lib/cuda/frag.toml:66, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1463,7 +1463,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/lib/cuda/frag.toml:96, order few.
+// launchLogitsQ8_0_8: kernels/lib/cuda/frag.toml:77, order few.
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1471,7 +1471,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0: kernels/lib/cuda/frag.toml:109, order few.
+// launchLogitsQ8_0: kernels/lib/cuda/frag.toml:90, order few.
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1479,7 +1479,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_8: kernels/lib/cuda/frag.toml:96, order few.
+// launchLogitsQ4_0_8: kernels/lib/cuda/frag.toml:77, order few.
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1487,7 +1487,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0: kernels/lib/cuda/frag.toml:109, order few.
+// launchLogitsQ4_0: kernels/lib/cuda/frag.toml:90, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1495,7 +1495,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1_8: kernels/lib/cuda/frag.toml:96, order few.
+// launchLogitsQ4_1_8: kernels/lib/cuda/frag.toml:77, order few.
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1503,7 +1503,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1: kernels/lib/cuda/frag.toml:109, order few.
+// launchLogitsQ4_1: kernels/lib/cuda/frag.toml:90, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1511,7 +1511,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8_8: kernels/lib/cuda/frag.toml:96, order few.
+// launchLogitsF8_8: kernels/lib/cuda/frag.toml:77, order few.
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1519,7 +1519,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8: kernels/lib/cuda/frag.toml:109, order few.
+// launchLogitsF8: kernels/lib/cuda/frag.toml:90, order few.
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1527,7 +1527,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block_8: kernels/lib/cuda/frag.toml:96, order few.
+// launchLogitsF8block_8: kernels/lib/cuda/frag.toml:77, order few.
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1535,7 +1535,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8block: kernels/lib/cuda/frag.toml:109, order few.
+// launchLogitsF8block: kernels/lib/cuda/frag.toml:90, order few.
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1543,7 +1543,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4_8: kernels/lib/cuda/frag.toml:96, order few.
+// launchLogitsNvfp4_8: kernels/lib/cuda/frag.toml:77, order few.
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(148, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1551,7 +1551,7 @@ func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4: kernels/lib/cuda/frag.toml:109, order few.
+// launchLogitsNvfp4: kernels/lib/cuda/frag.toml:90, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1567,7 +1567,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ8_0: kernels/lib/cuda/frag.toml:9.
+// launchPackQ8_0: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1575,7 +1575,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_0: kernels/lib/cuda/frag.toml:9.
+// launchPackQ4_0: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1583,7 +1583,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_1: kernels/lib/cuda/frag.toml:9.
+// launchPackQ4_1: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1591,7 +1591,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackF8: kernels/lib/cuda/frag.toml:9.
+// launchPackF8: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1599,7 +1599,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackF8block: kernels/lib/cuda/frag.toml:9.
+// launchPackF8block: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1607,7 +1607,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackNvfp4: kernels/lib/cuda/frag.toml:9.
+// launchPackNvfp4: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2021,7 +2021,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ8_0: kernels/lib/cuda/frag.toml:17.
+// launchUnpackQ8_0: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2029,7 +2029,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_0: kernels/lib/cuda/frag.toml:17.
+// launchUnpackQ4_0: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2037,7 +2037,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_1: kernels/lib/cuda/frag.toml:17.
+// launchUnpackQ4_1: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2045,7 +2045,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackF8: kernels/lib/cuda/frag.toml:17.
+// launchUnpackF8: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2053,7 +2053,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackF8block: kernels/lib/cuda/frag.toml:17.
+// launchUnpackF8block: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2061,7 +2061,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackNvfp4: kernels/lib/cuda/frag.toml:17.
+// launchUnpackNvfp4: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_121a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "bfa726054676e6d69a708cdef2c6644e",
+		Contract:    "69324dddbfa5b1c89e9a1a7b0f8e17cf",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -45,7 +45,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":      "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":      "e4m3x128",
 		},
-		Contract: "c1ee9b8c5d0ca65554c29d2ec0abb784",
+		Contract: "40f5c961e2e400e2dcaf19e837af3c03",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

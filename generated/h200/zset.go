@@ -476,12 +476,7 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 }
 
 // Embedding: kernels/h200/base/bf16/kernels.toml:25;
-// kernels/h200/base/q8_0/kernels.toml:25;
-// kernels/h200/base/q4_0/kernels.toml:25;
-// kernels/h200/base/q4_1/kernels.toml:25;
-// kernels/h200/base/f8/kernels.toml:25;
-// kernels/h200/base/f8block/kernels.toml:25;
-// kernels/h200/base/nvfp4/kernels.toml:25.
+// kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -505,17 +500,12 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 
 // ExpertDown: kernels/h200/base/bf16/experts_wide.toml:26, 44;
 // kernels/h200/base/bf16/experts_few.toml:73, 85, 97, 115, 133;
-// kernels/h200/base/q8_0/experts_wide.toml:26, 44;
+// kernels/h200/frag/experts_wide.toml:27, 45;
 // kernels/h200/base/q8_0/experts_few.toml:61, 73, 85, 103, 121;
-// kernels/h200/base/q4_0/experts_wide.toml:26, 44;
-// kernels/h200/base/q4_0/experts_few.toml:61, 73, 85, 103, 121;
-// kernels/h200/base/q4_1/experts_wide.toml:26, 44;
-// kernels/h200/base/q4_1/experts_few.toml:61, 73, 85, 103, 121;
-// kernels/h200/base/f8/experts_wide.toml:26, 44;
+// kernels/h200/q4/experts_few.toml:62, 74, 86, 104, 122;
 // kernels/h200/base/f8/experts_few.toml:61, 73, 85, 103, 121;
 // kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
 // kernels/h200/base/f8block/experts_few.toml:73, 85, 97, 115, 133;
-// kernels/h200/base/nvfp4/experts_wide.toml:26, 44;
 // kernels/h200/base/nvfp4/experts_few.toml:61, 73, 85, 103, 121.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
@@ -647,17 +637,12 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 
 // ExpertUp: kernels/h200/base/bf16/experts_wide.toml:2, 14;
 // kernels/h200/base/bf16/experts_few.toml:14, 26, 38, 50, 62;
-// kernels/h200/base/q8_0/experts_wide.toml:2, 14;
+// kernels/h200/frag/experts_wide.toml:3, 15;
 // kernels/h200/base/q8_0/experts_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/q4_0/experts_wide.toml:2, 14;
-// kernels/h200/base/q4_0/experts_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/q4_1/experts_wide.toml:2, 14;
-// kernels/h200/base/q4_1/experts_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/f8/experts_wide.toml:2, 14;
+// kernels/h200/q4/experts_few.toml:3, 15, 27, 39, 51;
 // kernels/h200/base/f8/experts_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/base/f8block/experts_wide.toml:2, 21, 86;
 // kernels/h200/base/f8block/experts_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/nvfp4/experts_wide.toml:2, 14;
 // kernels/h200/base/nvfp4/experts_few.toml:2, 14, 26, 38, 50.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
@@ -855,10 +840,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50, 62, 74;
 // kernels/h200/base/q8_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
 // kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/q4_0/linear_wide.toml:2, 16, 30, 44, 58, 71, 84;
-// kernels/h200/base/q4_0/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/q4_1/linear_wide.toml:2, 16, 30, 44, 58, 71, 84;
-// kernels/h200/base/q4_1/linear_few.toml:2, 14, 26, 38, 50, 62;
+// kernels/h200/q4/linear_wide.toml:3, 17, 31, 45, 59, 72, 85;
+// kernels/h200/q4/linear_few.toml:3, 15, 27, 39, 51, 63;
 // kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 150, 190, 203, 216;
 // kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 111, 151, 170, 189, 208;
@@ -1125,8 +1108,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/bf16/linear_few.toml:85, 97, 109, 121, 133, 145, 157;
 // kernels/h200/base/q8_0/linear_wide.toml:58, 70;
 // kernels/h200/base/q8_0/linear_few.toml:73, 85, 97, 109, 121, 133;
-// kernels/h200/base/q4_0/linear_few.toml:73, 85;
-// kernels/h200/base/q4_1/linear_few.toml:73, 85;
+// kernels/h200/q4/linear_few.toml:74, 86;
 // kernels/h200/base/f8/linear_wide.toml:114, 126, 138;
 // kernels/h200/base/f8/linear_few.toml:73, 85, 97, 109, 121, 133;
 // kernels/h200/base/f8block/linear_wide.toml:86, 98;
@@ -1310,12 +1292,7 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 }
 
 // Pack: kernels/h200/base/bf16/kernels.toml:9;
-// kernels/h200/base/q8_0/kernels.toml:9;
-// kernels/h200/base/q4_0/kernels.toml:9;
-// kernels/h200/base/q4_1/kernels.toml:9;
-// kernels/h200/base/f8/kernels.toml:9;
-// kernels/h200/base/f8block/kernels.toml:9;
-// kernels/h200/base/nvfp4/kernels.toml:9.
+// kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1486,12 +1463,7 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 }
 
 // Unpack: kernels/h200/base/bf16/kernels.toml:17;
-// kernels/h200/base/q8_0/kernels.toml:17;
-// kernels/h200/base/q4_0/kernels.toml:17;
-// kernels/h200/base/q4_1/kernels.toml:17;
-// kernels/h200/base/f8/kernels.toml:17;
-// kernels/h200/base/f8block/kernels.toml:17;
-// kernels/h200/base/nvfp4/kernels.toml:17.
+// kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1537,7 +1509,7 @@ func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/h200/base/q8_0/kernels.toml:25.
+// launchEmbeddingQ8_0: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1545,7 +1517,7 @@ func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/h200/base/q4_0/kernels.toml:25.
+// launchEmbeddingQ4_0: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1553,7 +1525,7 @@ func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/h200/base/q4_1/kernels.toml:25.
+// launchEmbeddingQ4_1: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1561,7 +1533,7 @@ func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingF8: kernels/h200/base/f8/kernels.toml:25.
+// launchEmbeddingF8: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1569,7 +1541,7 @@ func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingF8block: kernels/h200/base/f8block/kernels.toml:25.
+// launchEmbeddingF8block: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1577,7 +1549,7 @@ func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingNvfp4: kernels/h200/base/nvfp4/kernels.toml:25.
+// launchEmbeddingNvfp4: kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1660,7 +1632,7 @@ func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Wide_128: kernels/h200/base/q8_0/experts_wide.toml:26, order wide.
+// launchExpertDownQ8_0Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
 func (s *Set) launchExpertDownQ8_0Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1673,7 +1645,7 @@ func (s *Set) launchExpertDownQ8_0Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Wide_64: kernels/h200/base/q8_0/experts_wide.toml:44, order wide.
+// launchExpertDownQ8_0Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
 func (s *Set) launchExpertDownQ8_0Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1735,7 +1707,7 @@ func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Wide_128: kernels/h200/base/q4_0/experts_wide.toml:26, order wide.
+// launchExpertDownQ4_0Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
 func (s *Set) launchExpertDownQ4_0Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1748,7 +1720,7 @@ func (s *Set) launchExpertDownQ4_0Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Wide_64: kernels/h200/base/q4_0/experts_wide.toml:44, order wide.
+// launchExpertDownQ4_0Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
 func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1761,7 +1733,7 @@ func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0One: kernels/h200/base/q4_0/experts_few.toml:61, order few.
+// launchExpertDownQ4_0One: kernels/h200/q4/experts_few.toml:62, order few.
 func (s *Set) launchExpertDownQ4_0One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1769,7 +1741,7 @@ func (s *Set) launchExpertDownQ4_0One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Few_4: kernels/h200/base/q4_0/experts_few.toml:73, order few.
+// launchExpertDownQ4_0Few_4: kernels/h200/q4/experts_few.toml:74, order few.
 func (s *Set) launchExpertDownQ4_0Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1777,7 +1749,7 @@ func (s *Set) launchExpertDownQ4_0Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Tiles: kernels/h200/base/q4_0/experts_few.toml:85, order few.
+// launchExpertDownQ4_0Tiles: kernels/h200/q4/experts_few.toml:86, order few.
 func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1788,7 +1760,7 @@ func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0_8: kernels/h200/base/q4_0/experts_few.toml:103, order few.
+// launchExpertDownQ4_0_8: kernels/h200/q4/experts_few.toml:104, order few.
 func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1799,7 +1771,7 @@ func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0: kernels/h200/base/q4_0/experts_few.toml:121, order few.
+// launchExpertDownQ4_0: kernels/h200/q4/experts_few.toml:122, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1810,7 +1782,7 @@ func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Wide_128: kernels/h200/base/q4_1/experts_wide.toml:26, order wide.
+// launchExpertDownQ4_1Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
 func (s *Set) launchExpertDownQ4_1Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1823,7 +1795,7 @@ func (s *Set) launchExpertDownQ4_1Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Wide_64: kernels/h200/base/q4_1/experts_wide.toml:44, order wide.
+// launchExpertDownQ4_1Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
 func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -1836,7 +1808,7 @@ func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1One: kernels/h200/base/q4_1/experts_few.toml:61, order few.
+// launchExpertDownQ4_1One: kernels/h200/q4/experts_few.toml:62, order few.
 func (s *Set) launchExpertDownQ4_1One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1844,7 +1816,7 @@ func (s *Set) launchExpertDownQ4_1One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Few_4: kernels/h200/base/q4_1/experts_few.toml:73, order few.
+// launchExpertDownQ4_1Few_4: kernels/h200/q4/experts_few.toml:74, order few.
 func (s *Set) launchExpertDownQ4_1Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1852,7 +1824,7 @@ func (s *Set) launchExpertDownQ4_1Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Tiles: kernels/h200/base/q4_1/experts_few.toml:85, order few.
+// launchExpertDownQ4_1Tiles: kernels/h200/q4/experts_few.toml:86, order few.
 func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1863,7 +1835,7 @@ func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1_8: kernels/h200/base/q4_1/experts_few.toml:103, order few.
+// launchExpertDownQ4_1_8: kernels/h200/q4/experts_few.toml:104, order few.
 func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1874,7 +1846,7 @@ func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1: kernels/h200/base/q4_1/experts_few.toml:121, order few.
+// launchExpertDownQ4_1: kernels/h200/q4/experts_few.toml:122, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1885,7 +1857,7 @@ func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Wide_128: kernels/h200/base/f8/experts_wide.toml:26, order wide.
+// launchExpertDownF8Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
 func (s *Set) launchExpertDownF8Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -1898,7 +1870,7 @@ func (s *Set) launchExpertDownF8Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Wide_64: kernels/h200/base/f8/experts_wide.toml:44, order wide.
+// launchExpertDownF8Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
 func (s *Set) launchExpertDownF8Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -2056,7 +2028,7 @@ func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Wide_128: kernels/h200/base/nvfp4/experts_wide.toml:26, order wide.
+// launchExpertDownNvfp4Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
 func (s *Set) launchExpertDownNvfp4Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
@@ -2069,7 +2041,7 @@ func (s *Set) launchExpertDownNvfp4Wide_128(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Wide_64: kernels/h200/base/nvfp4/experts_wide.toml:44, order wide.
+// launchExpertDownNvfp4Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
 func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
@@ -2177,7 +2149,7 @@ func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Wide_128: kernels/h200/base/q8_0/experts_wide.toml:2, order wide.
+// launchExpertUpQ8_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2185,7 +2157,7 @@ func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ8_0Wide_64: kernels/h200/base/q8_0/experts_wide.toml:14, order wide.
+// launchExpertUpQ8_0Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2223,7 +2195,7 @@ func (s *Set) launchExpertUpQ8_0Odd(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[110], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Wide_128: kernels/h200/base/q4_0/experts_wide.toml:2, order wide.
+// launchExpertUpQ4_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2231,7 +2203,7 @@ func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Wide_64: kernels/h200/base/q4_0/experts_wide.toml:14, order wide.
+// launchExpertUpQ4_0Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2239,37 +2211,37 @@ func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_0Few_1: kernels/h200/base/q4_0/experts_few.toml:2, order few.
+// launchExpertUpQ4_0Few_1: kernels/h200/q4/experts_few.toml:3, order few.
 func (s *Set) launchExpertUpQ4_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[113], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Tiles: kernels/h200/base/q4_0/experts_few.toml:14, order few.
+// launchExpertUpQ4_0Tiles: kernels/h200/q4/experts_few.toml:15, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[114], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_8: kernels/h200/base/q4_0/experts_few.toml:26, order few.
+// launchExpertUpQ4_0_8: kernels/h200/q4/experts_few.toml:27, order few.
 func (s *Set) launchExpertUpQ4_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[115], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_32: kernels/h200/base/q4_0/experts_few.toml:38, order few.
+// launchExpertUpQ4_0_32: kernels/h200/q4/experts_few.toml:39, order few.
 func (s *Set) launchExpertUpQ4_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[116], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Odd: kernels/h200/base/q4_0/experts_few.toml:50, order few.
+// launchExpertUpQ4_0Odd: kernels/h200/q4/experts_few.toml:51, order few.
 func (s *Set) launchExpertUpQ4_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[117], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Wide_128: kernels/h200/base/q4_1/experts_wide.toml:2, order wide.
+// launchExpertUpQ4_1Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2277,7 +2249,7 @@ func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1Wide_64: kernels/h200/base/q4_1/experts_wide.toml:14, order wide.
+// launchExpertUpQ4_1Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2285,37 +2257,37 @@ func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpQ4_1Few_1: kernels/h200/base/q4_1/experts_few.toml:2, order few.
+// launchExpertUpQ4_1Few_1: kernels/h200/q4/experts_few.toml:3, order few.
 func (s *Set) launchExpertUpQ4_1Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[120], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Tiles: kernels/h200/base/q4_1/experts_few.toml:14, order few.
+// launchExpertUpQ4_1Tiles: kernels/h200/q4/experts_few.toml:15, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[121], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_8: kernels/h200/base/q4_1/experts_few.toml:26, order few.
+// launchExpertUpQ4_1_8: kernels/h200/q4/experts_few.toml:27, order few.
 func (s *Set) launchExpertUpQ4_1_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[122], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_32: kernels/h200/base/q4_1/experts_few.toml:38, order few.
+// launchExpertUpQ4_1_32: kernels/h200/q4/experts_few.toml:39, order few.
 func (s *Set) launchExpertUpQ4_1_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[123], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Odd: kernels/h200/base/q4_1/experts_few.toml:50, order few.
+// launchExpertUpQ4_1Odd: kernels/h200/q4/experts_few.toml:51, order few.
 func (s *Set) launchExpertUpQ4_1Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[124], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Wide_128: kernels/h200/base/f8/experts_wide.toml:2, order wide.
+// launchExpertUpF8Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2323,7 +2295,7 @@ func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF8Wide_64: kernels/h200/base/f8/experts_wide.toml:14, order wide.
+// launchExpertUpF8Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
 func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2431,7 +2403,7 @@ func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[142], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Wide_128: kernels/h200/base/nvfp4/experts_wide.toml:2, order wide.
+// launchExpertUpNvfp4Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -2439,7 +2411,7 @@ func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpNvfp4Wide_64: kernels/h200/base/nvfp4/experts_wide.toml:14, order wide.
+// launchExpertUpNvfp4Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -3028,7 +3000,7 @@ func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Large: kernels/h200/base/q4_0/linear_wide.toml:2, order split_2.
+// launchLinearQ4_0Split_64Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
 func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3043,7 +3015,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Middle: kernels/h200/base/q4_0/linear_wide.toml:16, order split_4.
+// launchLinearQ4_0Split_64Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
 func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3058,7 +3030,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Small: kernels/h200/base/q4_0/linear_wide.toml:30, order split_8.
+// launchLinearQ4_0Split_64Small: kernels/h200/q4/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3073,7 +3045,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64: kernels/h200/base/q4_0/linear_wide.toml:44, order split_4.
+// launchLinearQ4_0Split_64: kernels/h200/q4/linear_wide.toml:45, order split_4.
 func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3088,7 +3060,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x256: kernels/h200/base/q4_0/linear_wide.toml:58, order wide.
+// launchLinearQ4_0Wide_128x256: kernels/h200/q4/linear_wide.toml:59, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3103,7 +3075,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x128: kernels/h200/base/q4_0/linear_wide.toml:71, order wide.
+// launchLinearQ4_0Wide_128x128: kernels/h200/q4/linear_wide.toml:72, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3118,7 +3090,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_64x128: kernels/h200/base/q4_0/linear_wide.toml:84, order wide.
+// launchLinearQ4_0Wide_64x128: kernels/h200/q4/linear_wide.toml:85, order wide.
 func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3133,7 +3105,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_1: kernels/h200/base/q4_0/linear_few.toml:2, order few.
+// launchLinearQ4_0_1: kernels/h200/q4/linear_few.toml:3, order few.
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3141,7 +3113,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_4: kernels/h200/base/q4_0/linear_few.toml:14, order few.
+// launchLinearQ4_0_4: kernels/h200/q4/linear_few.toml:15, order few.
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3149,7 +3121,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_8: kernels/h200/base/q4_0/linear_few.toml:26, order few.
+// launchLinearQ4_0_8: kernels/h200/q4/linear_few.toml:27, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3157,7 +3129,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_4Long: kernels/h200/base/q4_0/linear_few.toml:38, order few.
+// launchLinearQ4_0_4Long: kernels/h200/q4/linear_few.toml:39, order few.
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3165,7 +3137,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_8Long: kernels/h200/base/q4_0/linear_few.toml:50, order few.
+// launchLinearQ4_0_8Long: kernels/h200/q4/linear_few.toml:51, order few.
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3173,7 +3145,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0: kernels/h200/base/q4_0/linear_few.toml:62, order few.
+// launchLinearQ4_0: kernels/h200/q4/linear_few.toml:63, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3181,7 +3153,7 @@ func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Large: kernels/h200/base/q4_1/linear_wide.toml:2, order split_2.
+// launchLinearQ4_1Split_64Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
 func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3196,7 +3168,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Middle: kernels/h200/base/q4_1/linear_wide.toml:16, order split_4.
+// launchLinearQ4_1Split_64Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
 func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3211,7 +3183,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Small: kernels/h200/base/q4_1/linear_wide.toml:30, order split_8.
+// launchLinearQ4_1Split_64Small: kernels/h200/q4/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3226,7 +3198,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64: kernels/h200/base/q4_1/linear_wide.toml:44, order split_4.
+// launchLinearQ4_1Split_64: kernels/h200/q4/linear_wide.toml:45, order split_4.
 func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3241,7 +3213,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x256: kernels/h200/base/q4_1/linear_wide.toml:58, order wide.
+// launchLinearQ4_1Wide_128x256: kernels/h200/q4/linear_wide.toml:59, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3256,7 +3228,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x128: kernels/h200/base/q4_1/linear_wide.toml:71, order wide.
+// launchLinearQ4_1Wide_128x128: kernels/h200/q4/linear_wide.toml:72, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3271,7 +3243,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_64x128: kernels/h200/base/q4_1/linear_wide.toml:84, order wide.
+// launchLinearQ4_1Wide_64x128: kernels/h200/q4/linear_wide.toml:85, order wide.
 func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3286,7 +3258,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_1: kernels/h200/base/q4_1/linear_few.toml:2, order few.
+// launchLinearQ4_1_1: kernels/h200/q4/linear_few.toml:3, order few.
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3294,7 +3266,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_4: kernels/h200/base/q4_1/linear_few.toml:14, order few.
+// launchLinearQ4_1_4: kernels/h200/q4/linear_few.toml:15, order few.
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3302,7 +3274,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_8: kernels/h200/base/q4_1/linear_few.toml:26, order few.
+// launchLinearQ4_1_8: kernels/h200/q4/linear_few.toml:27, order few.
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3310,7 +3282,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_4Long: kernels/h200/base/q4_1/linear_few.toml:38, order few.
+// launchLinearQ4_1_4Long: kernels/h200/q4/linear_few.toml:39, order few.
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3318,7 +3290,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_8Long: kernels/h200/base/q4_1/linear_few.toml:50, order few.
+// launchLinearQ4_1_8Long: kernels/h200/q4/linear_few.toml:51, order few.
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3326,7 +3298,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1: kernels/h200/base/q4_1/linear_few.toml:62, order few.
+// launchLinearQ4_1: kernels/h200/q4/linear_few.toml:63, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4150,7 +4122,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_1: kernels/h200/base/q4_0/linear_few.toml:73, order few.
+// launchLogitsQ4_0_1: kernels/h200/q4/linear_few.toml:74, order few.
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -4158,7 +4130,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0: kernels/h200/base/q4_0/linear_few.toml:85, order few.
+// launchLogitsQ4_0: kernels/h200/q4/linear_few.toml:86, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -4166,7 +4138,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1_1: kernels/h200/base/q4_1/linear_few.toml:73, order few.
+// launchLogitsQ4_1_1: kernels/h200/q4/linear_few.toml:74, order few.
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -4174,7 +4146,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1: kernels/h200/base/q4_1/linear_few.toml:85, order few.
+// launchLogitsQ4_1: kernels/h200/q4/linear_few.toml:86, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -4444,7 +4416,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ8_0: kernels/h200/base/q8_0/kernels.toml:9.
+// launchPackQ8_0: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -4452,7 +4424,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_0: kernels/h200/base/q4_0/kernels.toml:9.
+// launchPackQ4_0: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -4460,7 +4432,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_1: kernels/h200/base/q4_1/kernels.toml:9.
+// launchPackQ4_1: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -4468,7 +4440,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackF8: kernels/h200/base/f8/kernels.toml:9.
+// launchPackF8: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -4476,7 +4448,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackF8block: kernels/h200/base/f8block/kernels.toml:9.
+// launchPackF8block: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -4484,7 +4456,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackNvfp4: kernels/h200/base/nvfp4/kernels.toml:9.
+// launchPackNvfp4: kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -5007,7 +4979,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ8_0: kernels/h200/base/q8_0/kernels.toml:17.
+// launchUnpackQ8_0: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -5015,7 +4987,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_0: kernels/h200/base/q4_0/kernels.toml:17.
+// launchUnpackQ4_0: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -5023,7 +4995,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_1: kernels/h200/base/q4_1/kernels.toml:17.
+// launchUnpackQ4_1: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -5031,7 +5003,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackF8: kernels/h200/base/f8/kernels.toml:17.
+// launchUnpackF8: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -5039,7 +5011,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackF8block: kernels/h200/base/f8block/kernels.toml:17.
+// launchUnpackF8block: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -5047,7 +5019,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackNvfp4: kernels/h200/base/nvfp4/kernels.toml:17.
+// launchUnpackNvfp4: kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -5060,17 +5032,17 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:5
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:5
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:16
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:5
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:16
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:5
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 512
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:5
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:8
 		return (int64(rows) + 15) / 16 * ((int64(cols)+31)/32*512 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:5
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
 	}
 	return 0

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_120a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "01e59d7d995bdcec32ae89233b09ef8e",
+		Contract:    "fcd24668cc41fcd464d16e828056dc38",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -7,16 +7,16 @@ import (
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 )
 
-// An instance reads as what it was written from.
+// An instance reads as what it was written from; values stand in the place of parameters.
 func TestInstance(t *testing.T) {
 	cases := []string{
-		"[[kernel]]\nop='Linear'\nname='a'\nbody='b.h'\ninst='f<1, 2>'\ngrid=['Rows', '(W.Rows+15)/16']\nneeds=['wide']\norder='o'\nconst={kB=2, kA='x y'}\n",
+		"[[kernel]]\nop='Linear'\nname='a'\nbody='b.h'\ninst='f<1, {teams}>'\ngrid=['Rows', '(W.Rows+15)/16']\nneeds=['wide']\norder='o'\nconst={kB='{teams}', kA='x y'}\n",
 		"[[kernel]]\nop='Linear'\nname='a'\nbody='b.h'\nscratch='Rows*4'\n[[kernel.launch]]\ninst='f'\ngrid=['1']\nblock=['128']\ncluster=[2, 1]\nserial=true\nmax_registers=64\n" +
 			"tiles=[{field='In', rows='Rows', cols='W.Cols', box=['64', '64']}]\n[[kernel.launch]]\ninst='g'\ngrid=['1']\nshared='1024'\n",
 	}
 	for _, text := range cases {
 		var diags diag.List
-		want := Read("want.toml", text, Parameters{}, &diags).Kernels[0]
+		want := Read("want.toml", text, Parameters{values: map[string]string{"teams": "2"}}, &diags).Kernels[0]
 		written := want.Instance("other", `Rows == 1 && "x" == "y"`)
 		got := Read("got.toml", written, Parameters{}, &diags).Kernels[0]
 		if err := diags.Err(); err != nil {
