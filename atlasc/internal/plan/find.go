@@ -125,6 +125,7 @@ func (m *maker) visits(t Target) []visit {
 		}
 		seen[read] = true
 		if m.malformed[read] && len(read.Set) > 0 {
+			all = append(all, visit{read, scheme})
 			return // what the parameters are may be unknown
 		}
 		chain = append(chain, read.Path)
