@@ -219,7 +219,6 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
             keep[i] = exp2_fast(top[i] - zero[i]);
             top[i] = y;
         }
-        next_turn();
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             float part[2] = {};
@@ -244,6 +243,7 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
     my_turn();
     begin_products();
     score(n);
+    next_turn();
     wait_products<0>();
     pin(s);
     if (l == 0) arrive(m.keys_free(n % kStages));
@@ -259,6 +259,7 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
         begin_products();
         score(next);
         add_values(n);
+        next_turn();
         wait_products<1>();
         pin(s);
         if (l == 0) arrive(m.keys_free(next % kStages));
