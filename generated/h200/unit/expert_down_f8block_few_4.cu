@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_f8block_few_4(const __grid_constant__ arguments a) {
-    expert_down_few<ATLAS_SCHEME_F8BLOCK, 4, 2, 4, 49664>(a.op);
+    expert_down_few<ATLAS_SCHEME_F8BLOCK, 4, 2, 2, 49664>(a.op);
 }
