@@ -180,6 +180,7 @@ var Kernels = [...]string{
 	"atlas_gated_linear_nvfp4_unpacked_0",
 	"atlas_gated_linear_nvfp4_unpacked_1",
 	"atlas_gated_linear_nvfp4_1",
+	"atlas_gated_linear_nvfp4_spread_4",
 	"atlas_gated_linear_nvfp4_4",
 	"atlas_gated_linear_nvfp4_8",
 	"atlas_linear_bf16_split_16_large",
@@ -297,6 +298,7 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_spread_1_middle",
 	"atlas_linear_nvfp4_spread_1",
 	"atlas_linear_nvfp4_1",
+	"atlas_linear_nvfp4_spread_4",
 	"atlas_linear_nvfp4_4",
 	"atlas_linear_nvfp4_8",
 	"atlas_linear_nvfp4_4_long",
@@ -353,6 +355,7 @@ var Kernels = [...]string{
 	"atlas_norm_linear_f8block_8",
 	"atlas_norm_linear_nvfp4_1_middle",
 	"atlas_norm_linear_nvfp4_1",
+	"atlas_norm_linear_nvfp4_spread_4",
 	"atlas_norm_linear_nvfp4_4",
 	"atlas_norm_linear_nvfp4_8",
 	"atlas_norm_route_1",
@@ -785,7 +788,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 // kernels/h200/base/f8block/linear_wide.toml:131;
 // kernels/h200/base/f8block/linear_few.toml:192, 204, 216;
 // kernels/h200/base/nvfp4/linear_wide.toml:144;
-// kernels/h200/base/nvfp4/linear_few.toml:180, 192, 204.
+// kernels/h200/base/nvfp4/linear_few.toml:204, 216, 228, 240.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -823,6 +826,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearNvfp4Unpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearNvfp4_1(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchGatedLinearNvfp4Spread_4(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearNvfp4_4(q, a)
 		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -847,7 +852,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 111, 151, 170, 189, 208;
 // kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50, 62;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 124, 164, 177, 190;
-// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86.
+// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1088,6 +1093,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Spread_1(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4_1(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearNvfp4Spread_4(q, a)
 		case a.Rows <= 4 && a.W.Cols <= 4096:
 			s.launchLinearNvfp4_4(q, a)
 		case a.Rows <= 8 && a.W.Cols <= 4096:
@@ -1114,7 +1121,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/f8block/linear_wide.toml:86, 98;
 // kernels/h200/base/f8block/linear_few.toml:73, 85, 97, 109, 121, 133;
 // kernels/h200/base/nvfp4/linear_wide.toml:100, 112;
-// kernels/h200/base/nvfp4/linear_few.toml:97, 109, 121.
+// kernels/h200/base/nvfp4/linear_few.toml:109, 121, 133.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1233,7 +1240,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 
 // NormLinear: kernels/h200/base/bf16/linear_few.toml:168;
 // kernels/h200/base/f8block/linear_few.toml:144, 156, 168, 180;
-// kernels/h200/base/nvfp4/linear_few.toml:132, 144, 156, 168.
+// kernels/h200/base/nvfp4/linear_few.toml:144, 156, 168, 180, 192.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1262,6 +1269,8 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 			s.launchNormLinearNvfp4_1Middle(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearNvfp4_1(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchNormLinearNvfp4Spread_4(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearNvfp4_4(q, a)
 		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -2557,7 +2566,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:180, order spread.
+// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:204, order spread.
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2565,19 +2574,27 @@ func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:192, order few.
-func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
+// launchGatedLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:216, order spread_4.
+func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[163], g)
 	}
 }
 
-// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:204, order few.
-func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
+// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:228, order few.
+func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[164], g)
+	}
+}
+
+// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:240, order few.
+func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[165], g)
 	}
 }
 
@@ -2592,7 +2609,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[166], g)
 	}
 }
 
@@ -2607,7 +2624,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[167], g)
 	}
 }
 
@@ -2622,7 +2639,7 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[168], g)
 	}
 }
 
@@ -2637,7 +2654,7 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -2652,7 +2669,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
@@ -2667,7 +2684,7 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2682,7 +2699,7 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
@@ -2697,7 +2714,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
@@ -2712,7 +2729,7 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[174], g)
 	}
 }
 
@@ -2727,7 +2744,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[175], g)
 	}
 }
 
@@ -2742,7 +2759,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[176], g)
 	}
 }
 
@@ -2757,7 +2774,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -2772,7 +2789,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2787,7 +2804,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
@@ -2795,7 +2812,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
@@ -2803,7 +2820,7 @@ func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
@@ -2811,7 +2828,7 @@ func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
@@ -2819,7 +2836,7 @@ func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
@@ -2827,7 +2844,7 @@ func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -2835,7 +2852,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -2843,7 +2860,7 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -2858,7 +2875,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
@@ -2873,7 +2890,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[188], g)
 	}
 }
 
@@ -2888,7 +2905,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -2903,7 +2920,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
@@ -2918,7 +2935,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
@@ -2933,7 +2950,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
@@ -2948,7 +2965,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -2956,7 +2973,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -2964,7 +2981,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
@@ -2972,7 +2989,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
@@ -2980,7 +2997,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
@@ -2988,7 +3005,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
@@ -2996,7 +3013,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
@@ -3011,7 +3028,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
@@ -3026,7 +3043,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
@@ -3041,7 +3058,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
@@ -3056,7 +3073,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
@@ -3071,7 +3088,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
@@ -3086,7 +3103,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -3101,7 +3118,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -3109,7 +3126,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -3117,7 +3134,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -3125,7 +3142,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -3133,7 +3150,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -3141,7 +3158,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -3149,7 +3166,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -3164,7 +3181,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -3179,7 +3196,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -3194,7 +3211,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -3209,7 +3226,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -3224,7 +3241,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -3239,7 +3256,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
@@ -3254,7 +3271,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
@@ -3262,7 +3279,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -3270,7 +3287,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -3278,7 +3295,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -3286,7 +3303,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -3294,7 +3311,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -3302,7 +3319,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
@@ -3317,7 +3334,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -3332,7 +3349,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -3347,7 +3364,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3362,7 +3379,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -3377,7 +3394,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -3392,7 +3409,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -3407,7 +3424,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -3422,7 +3439,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -3431,7 +3448,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[234], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3442,7 +3459,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
@@ -3457,7 +3474,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -3472,7 +3489,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -3487,7 +3504,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -3495,7 +3512,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -3503,7 +3520,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -3511,7 +3528,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -3519,7 +3536,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -3527,7 +3544,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -3535,7 +3552,7 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -3550,7 +3567,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -3565,7 +3582,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -3580,7 +3597,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3595,7 +3612,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -3610,7 +3627,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -3625,7 +3642,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -3634,11 +3651,11 @@ func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[251], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -3647,11 +3664,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[253], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -3660,11 +3677,11 @@ func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[255], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -3673,11 +3690,11 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[257], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3692,7 +3709,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -3700,7 +3717,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -3708,7 +3725,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -3716,7 +3733,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
@@ -3724,7 +3741,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -3732,7 +3749,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -3740,7 +3757,7 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -3755,7 +3772,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -3770,7 +3787,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -3785,7 +3802,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
@@ -3800,7 +3817,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
@@ -3815,7 +3832,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -3830,7 +3847,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -3845,7 +3862,7 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -3854,7 +3871,7 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[273], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3865,7 +3882,7 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -3880,7 +3897,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -3895,7 +3912,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -3910,7 +3927,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -3918,7 +3935,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
@@ -3926,7 +3943,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
@@ -3934,47 +3951,55 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
-	}
-}
-
-// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:38, order few.
-func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[280], g)
 	}
 }
 
-// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
-func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
+// launchLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:38, order spread_4.
+func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[281], g)
 	}
 }
 
-// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
-func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
+func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[282], g)
 	}
 }
 
-// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:74, order few.
-func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
+func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[283], g)
 	}
 }
 
-// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:86, order few.
+// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:74, order few.
+func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[284], g)
+	}
+}
+
+// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:86, order few.
+func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[285], g)
+	}
+}
+
+// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:98, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -3982,7 +4007,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -3990,7 +4015,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -3998,7 +4023,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -4006,7 +4031,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -4014,7 +4039,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -4022,7 +4047,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -4030,7 +4055,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -4038,7 +4063,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -4046,7 +4071,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -4054,7 +4079,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -4062,7 +4087,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -4070,7 +4095,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -4078,7 +4103,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -4086,7 +4111,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -4094,7 +4119,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -4102,7 +4127,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -4110,7 +4135,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -4118,7 +4143,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -4126,7 +4151,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -4134,7 +4159,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -4142,7 +4167,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -4150,7 +4175,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -4158,7 +4183,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -4166,7 +4191,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -4174,7 +4199,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -4182,7 +4207,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -4190,7 +4215,7 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -4198,7 +4223,7 @@ func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -4206,7 +4231,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -4214,7 +4239,7 @@ func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -4222,7 +4247,7 @@ func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -4230,7 +4255,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -4238,7 +4263,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -4246,7 +4271,7 @@ func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -4254,7 +4279,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -4262,7 +4287,7 @@ func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -4270,7 +4295,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -4278,7 +4303,7 @@ func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -4286,7 +4311,7 @@ func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -4294,7 +4319,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
@@ -4302,31 +4327,31 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[325], g)
-	}
-}
-
-// launchLogitsNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:97, order spread.
-func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[326], g)
-	}
-}
-
-// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:109, order few.
-func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[327], g)
 	}
 }
 
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
+// launchLogitsNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:109, order spread.
+func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[328], g)
+	}
+}
+
+// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
+func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[329], g)
+	}
+}
+
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:133, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
@@ -4334,7 +4359,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -4342,7 +4367,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
@@ -4350,7 +4375,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -4358,7 +4383,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -4366,53 +4391,61 @@ func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[333], g)
-	}
-}
-
-// launchNormLinearNvfp4_1Middle: kernels/h200/base/nvfp4/linear_few.toml:132, order spread.
-func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[334], g)
-	}
-}
-
-// launchNormLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:144, order spread.
-func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[335], g)
 	}
 }
 
-// launchNormLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:156, order few.
-func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+// launchNormLinearNvfp4_1Middle: kernels/h200/base/nvfp4/linear_few.toml:144, order spread.
+func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[336], g)
 	}
 }
 
-// launchNormLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:168, order few.
-func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
+// launchNormLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:156, order spread.
+func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[337], g)
 	}
 }
 
+// launchNormLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:168, order spread_4.
+func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[338], g)
+	}
+}
+
+// launchNormLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:180, order few.
+func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[339], g)
+	}
+}
+
+// launchNormLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:192, order few.
+func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[340], g)
+	}
+}
+
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[338], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[341], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -4420,7 +4453,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -4428,7 +4461,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -4436,7 +4469,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -4444,7 +4477,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -4452,7 +4485,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -4460,7 +4493,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -4468,7 +4501,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -4476,7 +4509,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -4484,7 +4517,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -4492,7 +4525,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[352], g)
 	}
 }
 
@@ -4500,7 +4533,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -4509,13 +4542,13 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[354], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[352], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[355], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[356], g)
 	}
 }
 
@@ -4523,7 +4556,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -4531,7 +4564,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -4540,13 +4573,13 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[359], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[357], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[360], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -4554,7 +4587,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -4563,13 +4596,13 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[363], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[361], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[364], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -4578,17 +4611,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[366], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[364], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[367], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -4597,13 +4630,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[369], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[367], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[370], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -4611,7 +4644,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -4619,7 +4652,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -4628,17 +4661,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[374], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[372], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[375], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -4647,13 +4680,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[377], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[375], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[378], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[379], g)
 	}
 }
 
@@ -4661,7 +4694,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -4669,7 +4702,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -4678,10 +4711,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[382], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[380], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[383], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
@@ -4689,17 +4722,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[384], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[382], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[385], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -4708,13 +4741,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[387], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[385], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[388], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 
@@ -4722,7 +4755,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[390], g)
 	}
 }
 
@@ -4730,7 +4763,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[391], g)
 	}
 }
 
@@ -4739,10 +4772,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[392], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[390], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[393], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
@@ -4750,17 +4783,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[394], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[392], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[395], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[393], g)
+		q.Launch(s.kernels[396], g)
 	}
 }
 
@@ -4769,13 +4802,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[397], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[395], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[398], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[399], g)
 	}
 }
 
@@ -4783,7 +4816,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[397], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
@@ -4791,7 +4824,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -4799,7 +4832,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 
@@ -4807,7 +4840,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -4815,7 +4848,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -4823,7 +4856,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
@@ -4831,7 +4864,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
@@ -4839,7 +4872,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
@@ -4847,7 +4880,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -4855,7 +4888,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
@@ -4863,7 +4896,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[410], g)
 	}
 }
 
@@ -4871,7 +4904,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[411], g)
 	}
 }
 
@@ -4879,26 +4912,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[412], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:465.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[410], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[413], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[411], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[414], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:483.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[412], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[415], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:492.
@@ -4906,35 +4939,16 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[416], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[417], g)
 	}
 }
 
 // launchRoute: kernels/lib/cuda/base.toml:507.
 func (s *Set) launchRoute(q op.Stream, a op.Route) {
-	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[415], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[416], g)
-	}
-}
-
-// launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
-func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
-	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[417], op.Grid{X: 1, Y: 1, Z: 1})
-}
-
-// launchRouteOf_512: kernels/lib/cuda/base.toml:531.
-func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
@@ -4946,11 +4960,30 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	}
 }
 
+// launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
+func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[420], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteOf_512: kernels/lib/cuda/base.toml:531.
+func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[421], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[422], g)
+	}
+}
+
 // launchSample: kernels/lib/cuda/base.toml:545.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[423], g)
 	}
 }
 
@@ -4959,7 +4992,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[424], g)
 	}
 }
 
@@ -4967,7 +5000,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[425], g)
 	}
 }
 
@@ -4975,7 +5008,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -4983,7 +5016,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[427], g)
 	}
 }
 
@@ -4991,7 +5024,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[425], g)
+		q.Launch(s.kernels[428], g)
 	}
 }
 
@@ -4999,7 +5032,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[426], g)
+		q.Launch(s.kernels[429], g)
 	}
 }
 
@@ -5007,7 +5040,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[427], g)
+		q.Launch(s.kernels[430], g)
 	}
 }
 
@@ -5015,7 +5048,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[431], g)
 	}
 }
 
@@ -5023,7 +5056,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[432], g)
 	}
 }
 

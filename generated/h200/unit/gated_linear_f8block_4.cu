@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_f8block_4(const __grid_constant__ arguments a) {
-    gated_linear_eight<ATLAS_SCHEME_F8BLOCK, 4, 2, 1, 4>(a.op);
+    gated_linear_eight<ATLAS_SCHEME_F8BLOCK, 4, 2, 1, 4, atlas::kPlain, 1>(a.op);
 }

@@ -38,6 +38,8 @@ struct eight_product : unit_product<kScheme, 1, kStrips> {
     __device__ void multiply(const lines &x, int offset, int left, const float (&block)[kStrips], float (&c)[kStrips][1][4]) {
         base::multiply(x.from + offset, x.lanes, left, block, c);
     }
+    __device__ static void gather(float (&)[4]) {}
+    __device__ static int row_of(int i) { return lane() % 4 * 2 + i % 2; }
 };
 template <atlas_Scheme kScheme, int kRows, int kStrips>
 struct eight_product<kScheme, kRows, kStrips, true> : spread_product<kRows, kStrips> {
@@ -47,7 +49,7 @@ struct eight_product<kScheme, kRows, kStrips, true> : spread_product<kRows, kStr
 // What else a kernel does.
 enum eight_extra { kPlain = 0, kSpread = 1, kNorm = 2, kGate = 4 };
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = kPlain>
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = kPlain, int kEarly = kStages>
 struct eight {
     using unit_t = unit<kScheme>;
     static constexpr bool kSpreads = kExtra & kSpread, kNorms = kExtra & kNorm, kGates = kExtra & kGate;
@@ -58,9 +60,10 @@ struct eight {
     static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;                // pieces of a stage's strip
     static constexpr int kRowsAt = kGroup * kStrip;
     static constexpr int kBarriersAt = kTeams * 8192;  // after two sides of eight sums of 16·8
-    static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
+    static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams + (kEarly < kStages)) * 8 + 127) / 128 * 128;
     static constexpr int kZeros = kSpreads ? kUnits * 1024 : 0, kStagesAt = kZerosAt + kZeros;  // what spread_product reads as zeros
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
+    static_assert(kEarly >= 1 && kEarly <= kStages, "stages that a ring asks for before there are rows");
     static_assert(kRows >= 1 && kRows <= 8 && kStrips <= 8, "columns of a product; a strip for each warp");
     static_assert(kExtra == kPlain || kResident, "rows that stay");
     static_assert(!kGates || kStrips == 2, "a gate and its other factor");
@@ -71,6 +74,7 @@ struct eight {
     __device__ static uint32_t empty(int slot) { return barrier(kRings * kStages + slot); }
     __device__ static uint32_t put(int team, int side) { return barrier(2 * kRings * kStages + team * 4 + side); }
     __device__ static uint32_t taken(int team, int side) { return barrier(2 * kRings * kStages + team * 4 + 2 + side); }
+    __device__ static uint32_t rows_there() { return barrier(2 * kRings * kStages + 4 * kTeams); }
     __device__ static uint32_t at_slot(int slot) { return shared_address(eight_shared) + kStagesAt + slot * kStage; }
     __device__ static uint32_t resident_rows() { return shared_address(eight_shared) + kShared; }
 
@@ -88,6 +92,7 @@ struct eight {
         if (warp() >= kWarps) {
             if (warp() == kWarps && lane() == 0) {
                 for (int s = 0; s < kRings * kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), 8 * kSharers * 32);
+                if (kEarly < kStages) init_barrier(rows_there(), 1);
                 for (int t = 0; t < kTeams; t++)
                     for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8 * 32), init_barrier(taken(t, s), 32);
                 fence_barriers();
@@ -141,7 +146,7 @@ struct eight {
     }
     template <typename Line>
     __device__ void copy(const atlas_Weight &w, const Line &line) const {
-        const int all = first < groups ? ((groups - 1 - first) / step + 1) * stages : 0, early = min(kStages, all), slots = ring * kStages;
+        const int all = first < groups ? ((groups - 1 - first) / step + 1) * stages : 0, early = min(kEarly, all), slots = ring * kStages;
         place next = {first, 0};
         for (int slot = 0; slot < early; slot++, next = after(next)) copy_weights(w, slots + slot, next);
         __syncthreads();
@@ -156,7 +161,9 @@ struct eight {
         };
         if constexpr (!kResident)
             for (int slot = 0; slot < early; slot++) next_rows(slot);
-        for (int begun = early, slot = 0, phase = 0; begun < all; begun++, next = after(next)) {
+        else if constexpr (kEarly < kStages)
+            wait_barrier(rows_there(), 0);
+        for (int begun = early, slot = early % kStages, phase = early / kStages ^ 1; begun < all; begun++, next = after(next)) {
             wait_barrier(empty(slots + slot), phase);
             copy_weights(w, slots + slot, next);
             if constexpr (!kResident) next_rows(slot);
@@ -185,17 +192,7 @@ struct eight {
             const float4 v = parts[p * 32];
             sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
         }
-        if constexpr (kSpreads)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                sum[i] += __shfl_xor_sync(kAllLanes, sum[i], 1);
-                sum[i] += __shfl_xor_sync(kAllLanes, sum[i], 2);
-            }
-    }
-    // The row of a lane's sum i, or one past the last where another lane has the same sum.
-    __device__ int row_of(int i) const {
-        if (kSpreads) return lane() % 4 ? rows : i % 2;
-        return lane() % 4 * 2 + i % 2;
+        product_t::gather(sum);
     }
 
     template <typename Line, typename Store>
@@ -222,6 +219,7 @@ struct eight {
         };
         load_scales(first), load_finish(first);
         make_rows(line, norm);
+        if (kResident && kEarly < kStages && threadIdx.x == 0) arrive(rows_there());
         const uint32_t memory = shared_address(eight_shared);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
         const uint32_t codes_at = held(ring_at + own + lane() * 16), scales_at = held(ring_at + own + product_t::scales_at());
@@ -282,7 +280,7 @@ struct eight {
                 }
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    const int out = strip_at(group, kGates ? 0 : s) * 16 + lane() / 4 + i / 2 * 8, r = row_of(i);
+                    const int out = strip_at(group, kGates ? 0 : s) * 16 + lane() / 4 + i / 2 * 8, r = product_t::row_of(i);
                     if (r >= rows || out >= w.Rows) continue;
                     if constexpr (kGates) {
                         const float gate = __bfloat162float(__float2bfloat16_rn(sum[0][i])), up = __bfloat162float(__float2bfloat16_rn(sum[1][i]));
@@ -333,24 +331,24 @@ struct eight {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = atlas::kPlain>
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = atlas::kPlain, int kEarly = kStages>
 __device__ void linear_eight(const atlas_Linear &a) {
-    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident, kExtra>::run(
+    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident, kExtra, kEarly>::run(
         a.W, a.Bias, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {},
         [&](int n, int r, float sum) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(sum); });
 }
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, int kExtra = atlas::kPlain>
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, int kExtra = atlas::kPlain, int kEarly = kStages>
 __device__ void norm_linear_eight(const atlas_NormLinear &a) {
-    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, true, kExtra | atlas::kNorm>::run(
+    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, true, kExtra | atlas::kNorm, kEarly>::run(
         a.W, a.Bias, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {a.In, a.Residual, a.Scale, a.Sum, a.Eps},
         [&](int n, int r, float sum) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(sum); });
 }
 
 // W.Rows % 32 == 0.
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kExtra = atlas::kPlain>
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kExtra = atlas::kPlain, int kEarly = kStages>
 __device__ void gated_linear_eight(const atlas_GatedLinear &a) {
-    atlas::eight<kScheme, kRows, kTeams, 2, kUnits, kStages, true, kExtra | atlas::kNorm | atlas::kGate>::run(
+    atlas::eight<kScheme, kRows, kTeams, 2, kUnits, kStages, true, kExtra | atlas::kNorm | atlas::kGate, kEarly>::run(
         a.W, nullptr, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {a.In, a.Residual, a.Scale, a.Sum, a.Eps},
         [&](int n, int r, float gated) { a.Out[size_t(r) * (a.W.Rows / 2) + n] = __float2bfloat16_rn(gated); });
 }

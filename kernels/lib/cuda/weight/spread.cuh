@@ -1,6 +1,6 @@
-// nvfp4 times one or two rows of activations. Of the eight columns of a product two belong to each step of 16 columns of
-// weights and are zeros in the other steps: a sum takes four steps and still has each step's own, which one lane of four
-// multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are times 2⁶⁴: beyond
+// nvfp4 times one to four rows of activations. Of the eight columns of a product two, or four, belong to each step of 16 columns of
+// weights and are zeros in the other steps: a sum takes four steps, or two, and still has each step's own, which one lane of four,
+// or two, multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are times 2⁶⁴: beyond
 // ±2⁶³ they overflow.
 #pragma once
 #include "lib/cuda/weight/unit.cuh"
@@ -11,10 +11,11 @@ constexpr uint32_t kTwo64 = 0x5f805f80;  // a pair of bf16
 
 template <int kRows, int kStrips>
 struct spread_product {
-    static_assert(kRows <= 2, "two columns for a step");
+    static_assert(kRows <= 4, "four columns for a step");
+    static constexpr int kWidth = kRows <= 2 ? 2 : 4, kSums = kWidth / 2;  // columns of a step, sums for the four
     static constexpr float kFactor = 0x1p62f;
     uint4 codes[kStrips];
-    uint32_t scales[kStrips], x[2][4];
+    uint32_t scales[kStrips][kSums], x[2][4];
 
     // Where a lane's turns in ldmatrix read, two steps at once. Rows lie pitch apart from `from` on; what is zero in these
     // steps is read at `zeros`, which does not move on.
@@ -24,8 +25,8 @@ struct spread_product {
             const int column = lane() % 8, matrix = lane() / 8;
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                own[h] = held(column / 2 == 2 * h + matrix / 2 ? ~0u : 0);
-                at[h] = held(own[h] ? from + min(column % 2, rows - 1) * pitch + h * 64 + matrix * 16 : zeros + (1 - h) * 64 + matrix * 16);  // other banks
+                own[h] = held(column / kWidth == (2 * h + matrix / 2) % (8 / kWidth) ? ~0u : 0);
+                at[h] = held(own[h] ? from + min(column % kWidth, rows - 1) * pitch + h * 64 + matrix * 16 : zeros + (1 - h) * 64 + matrix * 16);  // other banks
             }
         }
         __device__ lines moved(uint32_t bytes) const {
@@ -35,14 +36,18 @@ struct spread_product {
         }
     };
 
-    __device__ static int scales_at() { return 512 + lane() * 2; }
+    __device__ static int scales_at() { return 512 + lane() / 4 * 8 + lane() % 4 / kSums * 2; }
     __device__ void load(uint32_t codes_at, uint32_t scale_at, int strip_bytes, const lines &from, int offset) {
         load_matrices(x[0], from.at[0] + offset), load_matrices(x[1], from.at[1] + offset);
 #pragma unroll
-        for (int s = 0; s < kStrips; s++) codes[s] = load_shared(codes_at + s * strip_bytes), scales[s] = load_shared_half(scale_at + s * strip_bytes);
+        for (int s = 0; s < kStrips; s++) {
+            codes[s] = load_shared(codes_at + s * strip_bytes);
+#pragma unroll
+            for (int j = 0; j < kSums; j++) scales[s][j] = load_shared_half(scale_at + s * strip_bytes + j * 4);
+        }
     }
     __device__ void multiply(const lines &, int, int, const float (&)[kStrips], float (&c)[kStrips][1][4]) const {
-        float p[kStrips][4] = {};
+        float p[kStrips][kSums][4] = {};
 #pragma unroll
         for (int step = 0; step < 4; step++)
 #pragma unroll
@@ -50,16 +55,27 @@ struct spread_product {
                 const uint32_t w[4] = {codes[s].x, codes[s].y, codes[s].z, codes[s].w};
                 uint32_t a[4];
                 decode_e2m1(w[step], a);
-                product(p[s], a, x[step / 2][step % 2 * 2], x[step / 2][step % 2 * 2 + 1]);
+                product(p[s][step * kSums / 4], a, x[step / 2][step % 2 * 2], x[step / 2][step % 2 * 2 + 1]);
             }
 #pragma unroll
-        for (int s = 0; s < kStrips; s++) {
-            const float2 by = scale_of(scales[s]);
+        for (int s = 0; s < kStrips; s++)
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[s][i], i < 2 ? by.x : by.y, c[s][0][i]);
-        }
+            for (int j = 0; j < kSums; j++) {
+                const float2 by = scale_of(scales[s][j]);
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[s][j][i], i < 2 ? by.x : by.y, c[s][0][i]);
+            }
     }
+
+    // Adds up what the lanes of a row have; the row of a lane's sum i, or kRows where another lane has the same.
+    __device__ static void gather(float (&sum)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int d = kWidth / 2; d < 4; d *= 2) sum[i] += __shfl_xor_sync(kAllLanes, sum[i], d);
+    }
+    __device__ static int row_of(int i) { return lane() % 4 < kWidth / 2 ? lane() % 4 * 2 + i % 2 : kRows; }
 
   private:
     __device__ static uint32_t load_shared_half(uint32_t from) {
