@@ -90,7 +90,7 @@ func (c *benchCommand) Run() error {
 	report.BatchTokens = m.Sizes.MaxBatchTokens
 
 	context := min(c.Context, m.Sizes.MaxContext-2)
-	b := &bencher{engine: e, vocab: m.Layout.Vocab}
+	b := newBencher(e, m.Layout.Vocab)
 	first, err := b.run(1, context, 2)
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func (c *benchCommand) profile() error {
 	}
 	defer e.Close()
 	report.Checkpoint, report.Context = m.Checkpoint.String(), min(c.Context, m.Sizes.MaxContext-2)
-	b := &bencher{engine: e, vocab: m.Layout.Vocab}
+	b := newBencher(e, m.Layout.Vocab)
 	for _, tokens := range c.Prompt {
 		if tokens = min(tokens, m.Sizes.MaxContext-1, m.Sizes.MaxBatchTokens); tokens < 2 {
 			continue

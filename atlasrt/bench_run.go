@@ -23,11 +23,17 @@ func spreadOf(values []float64) spread {
 	return spread{values[len(values)/2], values[0], values[len(values)-1]}
 }
 
-// bencher sends requests of random tokens.
+// bencher sends requests of random tokens, the same ones in every process: which experts they pick decides how many bytes a
+// step reads, so that times of two builds compare.
 type bencher struct {
 	engine  *engine.Engine
 	vocab   int32
+	random  *rand.Rand
 	prompts [][]int32 // by sequence, kept from run to run
+}
+
+func newBencher(e *engine.Engine, vocab int32) *bencher {
+	return &bencher{engine: e, vocab: vocab, random: rand.New(rand.NewPCG(1, 2))}
 }
 
 // forget makes the next run's prompts new ones.
@@ -39,7 +45,7 @@ func (b *bencher) prompt(i, tokens int) []int32 {
 		b.prompts = append(b.prompts, nil)
 	}
 	for len(b.prompts[i]) < tokens {
-		b.prompts[i] = append(b.prompts[i], rand.Int32N(b.vocab))
+		b.prompts[i] = append(b.prompts[i], b.random.Int32N(b.vocab))
 	}
 	return b.prompts[i][:tokens]
 }
