@@ -46,6 +46,11 @@ func (p patient) GatedLinear(q op.Stream, x op.GatedLinear) bool {
 }
 func (p patient) NormRoute(q op.Stream, x op.NormRoute) bool { return serve(q, x, p.Set.NormRoute) }
 
+func (p patient) LinearAdd(q op.Stream, x op.LinearAdd) bool { return serve(q, x, p.Set.LinearAdd) }
+func (p patient) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
+	return serve(q, x, p.Set.ExpertDownAdd)
+}
+
 func serve[T any](q op.Stream, x T, compute func(op.Stream, T) bool) bool {
 	run(q, x, func(q op.Stream, x T) { compute(q, x) })
 	return true

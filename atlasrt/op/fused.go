@@ -9,6 +9,8 @@ type Fused interface {
 	NormLinear(Stream, NormLinear) bool
 	GatedLinear(Stream, GatedLinear) bool
 	NormRoute(Stream, NormRoute) bool
+	LinearAdd(Stream, LinearAdd) bool
+	ExpertDownAdd(Stream, ExpertDownAdd) bool
 }
 
 // NormLinear is RMSNorm and Linear: Out[r,n] = Σ_k y[r,k]·W[n,k] + Bias[n] with y = RMSNorm(In, Scale).
@@ -62,4 +64,27 @@ type NormRoute struct {
 	Routing   Routing
 	Factor    float32
 	Eps       float32
+}
+
+// LinearAdd is Linear whose product, rounded to act, is added to what Out holds: a block's way back to the residual.
+type LinearAdd struct {
+	Out      Ptr    `atlas:"inout act [Rows:OutPitch,W.Rows]"`
+	In       Ptr    `atlas:"in act [Rows,W.Cols]"`
+	Bias     Ptr    `atlas:"in? f32 [W.Rows]"`
+	W        Weight `atlas:"in"`
+	Rows     int32
+	OutPitch int32
+}
+
+// ExpertDownAdd is ExpertDown whose sum, rounded to act, is added to what Out holds.
+type ExpertDownAdd struct {
+	Out     Ptr    `atlas:"inout act [Rows,W.Rows]"`
+	In      Ptr    `atlas:"in act [Rows*TopK,W.Cols]"`
+	IDs     Ptr    `atlas:"in i32 [Rows,TopK]"`
+	Weights Ptr    `atlas:"in f32 [Rows,TopK]"`
+	Order   Ptr    `atlas:"in i32 [Rows*TopK]"`
+	Starts  Ptr    `atlas:"in i32 [W.Count+1]"`
+	W       Weight `atlas:"in"`
+	Rows    int32
+	TopK    int32
 }

@@ -6,6 +6,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ type Kernel struct {
 	Const   map[string]any `toml:"const"`   // integers and texts that the body knows as macros, and expressions by name
 	Order   string         `toml:"order"`   // of reductions: kernels of an operation that share it give the same bits
 	Rounds  string         `toml:"rounds"`  // what the kernel makes of activations before it multiplies them; "" leaves them as they are
+	Also    map[string]any `toml:"also"`    // operations whose kernels differ by their arguments alone, by what is appended to the name
 	Replace bool           `toml:"replace"` // in a model's manifest: takes the place of the base set's entry of this name
 	Shape                  // of the only launch
 	Launch  []Launch       `toml:"launch"` // instead: several launches in order
@@ -162,7 +164,25 @@ func Read(path, text string, given Parameters, diags *diag.List) *Manifest {
 		}
 		k.check(diags)
 	}
+	m.Kernels = all(m.Kernels)
 	return m
+}
+
+// all is the kernels and, after each, those that its manifest does not write out.
+func all(kernels []Kernel) []Kernel {
+	var list []Kernel
+	for _, k := range kernels {
+		also := k.Also
+		k.Also = nil
+		list = append(list, k)
+		for _, suffix := range slices.Sorted(maps.Keys(also)) {
+			k := k
+			k.Name += "_" + suffix
+			k.Op, _ = also[suffix].(string)
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 func required(diags *diag.List, p place, key, value string) {
@@ -235,6 +255,11 @@ func (k *Kernel) check(diags *diag.List) {
 			}
 		default:
 			diags.Add(k.At("const."+name), "write an integer or a string", "constant %s is neither an integer nor a string", name)
+		}
+	}
+	for suffix, name := range k.Also {
+		if _, ok := name.(string); !ok || !wordForm.MatchString(suffix) {
+			diags.Add(k.At("also."+suffix), `write add = "LinearAdd"`, "%s = %v is no operation with what its kernel's name ends in", suffix, name)
 		}
 	}
 	for i, need := range k.Needs {

@@ -45,7 +45,7 @@ func NewAttention(src model.Source, c *Config, layer int32, prefix string, o Att
 	return a
 }
 
-// Forward attends from what norm makes of the blocks before, and leaves the result in w.X. w.Angles must be the step's.
+// Forward attends from what norm makes of the blocks before, and adds the result to the sum of blocks in w. w.Angles must be the step's.
 func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, norm Norm, w *Workspace) {
 	a.qkv.ForwardNormed(ops, q, w.QKV, norm, in.Rows, w)
 	ops.RotaryCache(q, op.RotaryCache{
@@ -61,5 +61,5 @@ func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.
 		Window: a.window, KVType: in.KVType, Scale: a.scale,
 	})
 	model.EndLive(q)
-	a.out.Forward(ops, q, w.X, w.Mixed, in.Rows, w.Act)
+	a.out.ForwardAdded(ops, q, w.Mixed, in.Rows, w)
 }

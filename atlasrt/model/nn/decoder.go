@@ -35,15 +35,15 @@ func NewDecoder(ops Ops, src model.Source, c *Config, o AttentionOptions, mixtur
 		config:    c,
 		embedding: src.Matrix(c.Hidden, model.Part{Name: "model.embed_tokens.weight", Rows: c.Vocab}),
 		rope:      NewRope(src, &c.Rotary, c.HeadDim),
-		norm:      NewNorm(src, c, "model.norm.weight", false),
+		norm:      NewNorm(src, c, "model.norm.weight"),
 		work:      NewWorkspace(src, c, mixture, limits),
 	}
 	for i := range c.Layers {
 		prefix := fmt.Sprintf("model.layers.%d.", i)
 		d.layers = append(d.layers, Layer{
-			AttentionNorm: NewNorm(src, c, prefix+"input_layernorm.weight", i == 0),
+			AttentionNorm: NewNorm(src, c, prefix+"input_layernorm.weight"),
 			Attention:     NewAttention(src, c, i, prefix+"self_attn.", o),
-			FeedNorm:      NewNorm(src, c, prefix+"post_attention_layernorm.weight", false),
+			FeedNorm:      NewNorm(src, c, prefix+"post_attention_layernorm.weight"),
 			Feed:          feed(i, prefix+"mlp."),
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// FeedForward works on each row alone: on what norm makes of the blocks before. It leaves the result in w.X.
+// FeedForward works on each row alone: on what norm makes of the blocks before. The result joins the sum of blocks in w.
 type FeedForward interface {
 	Forward(q op.Stream, norm Norm, rows int32, w *Workspace)
 }
@@ -34,16 +34,16 @@ func NewMLP(ops Ops, src model.Source, c *Config, prefix string) *MLP {
 // Forward implements FeedForward.
 func (m *MLP) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	m.gate(q, norm, rows, w)
-	m.down.Forward(m.ops, q, w.X, w.Gated, rows, w.Act)
+	m.down.ForwardAdded(m.ops, q, w.Gated, rows, w)
 }
 
 // gate leaves silu(gate(x))·up(x) in w.Gated, in as few launches as the kernel set has.
 func (m *MLP) gate(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	matrix, whole := m.up.whole()
 	if whole {
-		in, residual, sum := norm.operands(w)
+		in, residual, sum := w.operands()
 		if m.ops.GatedLinear(q, op.GatedLinear{Out: w.Gated, Sum: sum, In: in, Residual: residual, Scale: norm.scale, W: matrix, Rows: rows, Eps: norm.eps}) {
-			norm.fused(w)
+			w.added()
 			return
 		}
 	}
@@ -96,22 +96,29 @@ func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, pre
 func (m *Mixture) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	m.route(q, norm, rows, w)
 	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
+	if m.ops.ExpertDownAdd(q, op.ExpertDownAdd{
+		Out: w.Residual, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
+		W: m.down, Rows: rows, TopK: m.topK,
+	}) {
+		return
+	}
 	m.ops.ExpertDown(q, op.ExpertDown{
 		Out: w.X, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
 		W: m.down, Rows: rows, TopK: m.topK,
 	})
+	w.apart = true
 }
 
 // route leaves the experts' input in w.Normed and who gets it in the lists of w.
 func (m *Mixture) route(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	if matrix, whole := m.router.whole(); whole {
-		in, residual, sum := norm.operands(w)
+		in, residual, sum := w.operands()
 		if m.ops.NormRoute(q, op.NormRoute{
 			Normed: w.Normed, Sum: sum, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
 			In: in, Residual: residual, Scale: norm.scale, W: matrix,
 			Rows: rows, TopK: m.topK, Normalise: m.normalise, Routing: op.RouteSoftmax, Factor: 1, Eps: norm.eps,
 		}) {
-			norm.fused(w)
+			w.added()
 			return
 		}
 	}

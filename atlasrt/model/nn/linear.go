@@ -54,16 +54,25 @@ func (l Linear) whole() (w op.Weight, ok bool) {
 // ForwardNormed is Forward of what norm makes of the blocks before.
 func (l Linear) ForwardNormed(ops Ops, q op.Stream, out op.Ptr, norm Norm, rows int32, w *Workspace) {
 	if p := l.pieces[0]; len(l.pieces) == 1 {
-		in, residual, sum := norm.operands(w)
+		in, residual, sum := w.operands()
 		if ops.NormLinear(q, op.NormLinear{
 			Out: out, Sum: sum, In: in, Residual: residual, Scale: norm.scale, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows, Eps: norm.eps,
 		}) {
-			norm.fused(w)
+			w.added()
 			return
 		}
 	}
 	norm.Forward(ops, q, rows, w)
 	l.Forward(ops, q, out, w.Normed, rows, w.Act)
+}
+
+// ForwardAdded adds the product of rows of in to w.Residual, or leaves it in w.X for the next norm to add.
+func (l Linear) ForwardAdded(ops Ops, q op.Stream, in op.Ptr, rows int32, w *Workspace) {
+	if p := l.pieces[0]; len(l.pieces) == 1 && ops.LinearAdd(q, op.LinearAdd{Out: w.Residual, In: in, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows}) {
+		return
+	}
+	l.Forward(ops, q, w.X, in, rows, w.Act)
+	w.apart = true
 }
 
 // Forward multiplies rows rows of in into out, whose rows hold all outputs of all pieces.

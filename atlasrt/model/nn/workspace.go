@@ -21,10 +21,10 @@ type MoEOps interface {
 // Workspace is the activations of one step: buffers for as many rows as a step may have.
 type Workspace struct {
 	Act      op.DType
-	Residual op.Ptr // act [Rows,Hidden]: the sum of all blocks but the last
+	Residual op.Ptr // act [Rows,Hidden]: the sum of all blocks, but for the last where it is apart
 	Sum      op.Ptr // act [Rows,Hidden]: where the next sum goes; trades places with Residual
 	Normed   op.Ptr // act [Rows,Hidden]: a block's input
-	X        op.Ptr // act [Rows,Hidden]: a block's output
+	X        op.Ptr // act [Rows,Hidden]: a block's output that is not in Residual yet
 	QKV      op.Ptr // act [Rows,(Heads+2·KVHeads)·HeadDim]
 	Mixed    op.Ptr // act [Rows,Heads·HeadDim]: what attention read
 	Angles   op.Ptr // f32 [Rows,HeadDim]
@@ -36,6 +36,23 @@ type Workspace struct {
 	ExpertWeights op.Ptr // f32 [Rows,TopK]
 	ExpertOrder   op.Ptr // i32 [Rows·TopK]
 	ExpertStarts  op.Ptr // i32 [Experts+1]
+
+	apart bool // X is still to be added
+}
+
+// operands are what a norm reads, in and residual, and where a fused kernel puts their sum.
+func (w *Workspace) operands() (in, residual, sum op.Ptr) {
+	if !w.apart {
+		return w.Residual, 0, 0
+	}
+	return w.X, w.Residual, w.Sum
+}
+
+// added tells that a fused kernel with these operands is queued: the sum is the residual from now on.
+func (w *Workspace) added() {
+	if w.apart {
+		w.Residual, w.Sum, w.apart = w.Sum, w.Residual, false
+	}
 }
 
 // NewWorkspace takes the buffers of a decoder; mixture is nil where there are no experts.

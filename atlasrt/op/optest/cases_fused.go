@@ -13,6 +13,7 @@ func fusedCases(o Options) []*Case {
 	for _, scheme := range schemes {
 		list = append(list, normLinearCases(scheme, o)...)
 		list = append(list, gatedCases(scheme, o)...)
+		list = append(list, addCases(scheme, o)...)
 	}
 	return append(list, normRouteCases(o)...)
 }
@@ -79,6 +80,29 @@ func gatedCases(scheme op.Scheme, o Options) []*Case {
 				list = append(list, of(name+" norm"+word(residual, ", residual"), x).summed(residual).with("Scale", factored(scheme)))
 			}
 		}
+	}
+	return list
+}
+
+// addCases are products that are added to what is there.
+func addCases(scheme op.Scheme, o Options) []*Case {
+	var list []*Case
+	for i, s := range fusedShapes(scheme, o) {
+		for k, rows := range []int{1, 2, 4, 7, 8, 16, 33, 64, 70} {
+			x := op.LinearAdd{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows + (i+k)%3)}
+			bias := (i+k)%4 == 1
+			name := fmt.Sprintf("%s %s rows %d", scheme, s, rows) + word(bias, " bias")
+			list = append(list, of(name, x).with(word(bias, "Bias"), factored(scheme)))
+		}
+	}
+	for _, s := range []struct{ experts, outputs, cols, rows, top int }{{8, 48, 160, 1, 8}, {4, 17, 96, 3, 2}, {8, 64, 64, 4, 3}, {16, 96, 96, 17, 4}, {5, 80, 384, 150, 3}, {32, 160, 128, 2, 8}} {
+		if o.Short && s.rows > 17 {
+			continue
+		}
+		s.cols = whole(scheme, s.cols)
+		x := op.ExpertDownAdd{W: experts(scheme, s.experts, s.outputs, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}
+		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.outputs, s.cols, s.rows, s.top)
+		list = append(list, of(name, x).group(picks(s.rows, s.experts, s.top, 0)).with(factored(scheme)))
 	}
 	return list
 }

@@ -48,6 +48,10 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		limit = max(limit, gated*t.products(x.W.Scheme))
 	case op.ExpertDown:
 		limit = max(limit, t.products(x.W.Scheme))
+	case op.LinearAdd:
+		limit = max(limit, t.added(x.W.Scheme))
+	case op.ExpertDownAdd:
+		limit = max(limit, t.added(x.W.Scheme))
 	case op.PagedAttention:
 		if x.KVType == op.BF16 {
 			limit = max(limit, t.products(op.SchemeBF16))
@@ -80,6 +84,14 @@ func (t *Target) products(scheme op.Scheme) float64 {
 		return roundInt8
 	}
 	return roundBF16
+}
+
+// added is the error of such products to which something is added once they are rounded.
+func (t *Target) added(scheme op.Scheme) float64 {
+	if t.Act == op.BF16 {
+		return max(t.products(scheme), roundBF16)
+	}
+	return t.products(scheme)
 }
 
 // largestAngle is the largest position times the largest frequency.

@@ -29,6 +29,8 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 		flops = products * int64(x.Rows)
 	case op.NormRoute:
 		flops = products * int64(x.Rows)
+	case op.LinearAdd:
+		flops = products * int64(x.Rows)
 	case op.Logits:
 		flops = products * int64(x.Rows)
 	case op.Embedding:
@@ -37,6 +39,9 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 		only(c.used(), int64(w.Count))
 		flops = products * int64(x.Rows*x.TopK)
 	case op.ExpertDown:
+		only(c.used(), int64(w.Count))
+		flops = products * int64(x.Rows*x.TopK)
+	case op.ExpertDownAdd:
 		only(c.used(), int64(w.Count))
 		flops = products * int64(x.Rows*x.TopK)
 	case op.RotaryCache:

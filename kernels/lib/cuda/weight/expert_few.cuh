@@ -1,10 +1,11 @@
-// ExpertDown for at most kRows rows and 8·kRows picks, any scheme. An expert has one pick of a row at most, so its picks are one
+// ExpertDown and ExpertDownAdd for at most kRows rows and 8·kRows picks, any scheme. An expert has one pick of a row at most, so its picks are one
 // tile. Where picks lie is read by one warp of a block: hundreds that read the same words wait for one another. The bits of a pick
 // are those of expert_tiles.cuh.
 //
 // Any grid along x; 512 threads. W.Cols%8 == 0, and the picks' rows of 128·⌈Cols/64⌉+16 bytes fit kPool. Dynamic shared memory: the
 // shape's kShared.
 #pragma once
+#include "lib/cuda/weight/add.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {
@@ -91,8 +92,8 @@ __device__ void copy_rows(uint32_t pool, int pitch, const atlas_act *from, int r
 }  // namespace atlas
 
 // Sixteen outputs at a time; a warp multiplies half of an expert's columns.
-template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool>
-__device__ void expert_down_few(const atlas_ExpertDown &a) {
+template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool, typename Args>
+__device__ void expert_down_few(const Args &a) {
     using namespace atlas;
     using shape = expert_down_few_shape<kScheme, kRows, kUnits, kStages, kPool>;
     using ring_t = typename shape::ring_t;
@@ -158,6 +159,9 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
     wait_barrier(rows_there, 0);
     for (int strip = blockIdx.x; strip < strips; strip += gridDim.x) {
         const float scale = expert >= 0 && strip * 16 + n < w.Rows ? row_scale(w, expert, strip * 16 + n) : 0.0f;
+        atlas_act *const out = a.Out + size_t(pick) * w.Rows + strip * 16 + n;  // pick is a row here
+        const bool mine = pick < a.Rows && strip * 16 + n < w.Rows;
+        const atlas_act there = kAddsTo<Args> && mine ? *out : atlas_act{};
         for (int item = warp(); item < table.count * 2; item += kWarps) {
             const picked tile = table.list[item / 2];
             const int begin = part_begin(item), end = part_end(item);
@@ -181,11 +185,11 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
         __syncthreads();
         if (pick < total) products[threadIdx.x] = (products[threadIdx.x] + products[shape::kProducts + threadIdx.x]) * unit<kScheme>::kFactor * scale;
         __syncthreads();
-        if (pick < a.Rows && strip * 16 + n < w.Rows) {  // now a row
+        if (mine) {
             float sum = 0;
             for (int p = pick * a.TopK; p < (pick + 1) * a.TopK; p++)
                 if (table.experts[p] >= 0) sum = fmaf(table.weights[p], products[p * 16 + n], sum);
-            a.Out[size_t(pick) * w.Rows + strip * 16 + n] = __float2bfloat16_rn(sum);
+            *out = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);
         }
         __syncthreads();
     }

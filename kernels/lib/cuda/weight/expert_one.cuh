@@ -1,10 +1,11 @@
-// ExpertDown for one row and at most eight picks, any scheme. What does not depend on the activations is done, and weights are asked
+// ExpertDown and ExpertDownAdd for one row and at most eight picks, any scheme. What does not depend on the activations is done, and weights are asked
 // for, before the kernel before this one has ended, if there is room for both on a multiprocessor. The bits of a pick are those of
 // expert_tiles.cuh.
 //
 // Any grid along x; 512/kJoin threads. W.Cols%8 == 0, and TopK rows of 128·⌈Cols/64⌉ bytes fit kPool. Dynamic shared memory: the shape's
 // kShared.
 #pragma once
+#include "lib/cuda/weight/add.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {
@@ -75,8 +76,8 @@ __device__ void clear_tails(uint32_t rows_at, int rows, int units, int cols) {
 }  // namespace atlas
 
 // Sixteen outputs at a time; a warp multiplies a pick, or half of its columns where kJoin is 1.
-template <atlas_Scheme kScheme, int kJoin, int kUnits, int kStages, int kPool>
-__device__ void expert_down_one(const atlas_ExpertDown &a) {
+template <atlas_Scheme kScheme, int kJoin, int kUnits, int kStages, int kPool, typename Args>
+__device__ void expert_down_one(const Args &a) {
     using namespace atlas;
     using shape = expert_down_one_shape<kScheme, kJoin, kUnits, kStages, kPool>;
     using unit_t = unit<kScheme>;
@@ -113,6 +114,10 @@ __device__ void expert_down_one(const atlas_ExpertDown &a) {
         }
         if (experts[pick] >= 0) blocks.load(w, experts[pick], strip, walk.begin(0), walk.end(kJoin - 1));
     };
+    atlas_act there = {};  // of a thread's output, before
+    const auto load_there = [&](int n) {
+        if (kAddsTo<Args> && threadIdx.x < 16 && n < w.Rows) there = a.Out[n];
+    };
     const auto start = [&]() {
         strip = walk.empty() || experts[pick] < 0 ? strips : blockIdx.x, begun = 0;
         for (int s = 0; s < kStages; s++) fill();
@@ -133,6 +138,7 @@ __device__ void expert_down_one(const atlas_ExpertDown &a) {
         }
     }
     commit_copies();
+    load_there(blockIdx.x * 16 + threadIdx.x);
     choice now = {};
     bool news = false;
     if (warp() == 0 && lane() < kOnePicks) {
@@ -169,11 +175,11 @@ __device__ void expert_down_one(const atlas_ExpertDown &a) {
                 const float product = (products[i] + products[kOnePicks * 16 + i]) * unit_t::kFactor * scales[i], with = fmaf(weights[p], product, sum);
                 sum = experts[p] >= 0 ? with : sum;
             }
-            a.Out[at * 16 + threadIdx.x] = __float2bfloat16_rn(sum);
+            a.Out[at * 16 + threadIdx.x] = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);
         }
         if (at + int(gridDim.x) >= strips) break;
         __syncthreads();
-        load_scales(at + gridDim.x);
+        load_scales(at + gridDim.x), load_there((at + gridDim.x) * 16 + threadIdx.x);
         __syncthreads();
     }
 }

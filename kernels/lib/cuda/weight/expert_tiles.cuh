@@ -1,4 +1,4 @@
-// ExpertUp and ExpertDown for some picks of each expert, any scheme. Picks, sorted by expert, come in tiles of at most eight of
+// ExpertUp, ExpertDown and ExpertDownAdd for some picks of each expert, any scheme. Picks, sorted by expert, come in tiles of at most eight of
 // one expert; an item is a strip of weights times a tile, in ExpertUp one of gates and the one of their ups. Blocks share out all
 // items evenly and in order; the warps of a block take its items in turn, each with a ring of its own, while the rows of the
 // block's tiles lie in a pool of kPool bytes. expert_down_tiles writes products, f32 [Rows·TopK,W.Rows], to scratch for
@@ -221,8 +221,8 @@ __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
         });
 }
 
-template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool>
-__device__ void expert_down_tiles(const atlas_ExpertDown &a, void *scratch) {
+template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool, typename Args>
+__device__ void expert_down_tiles(const Args &a, void *scratch) {
     using namespace atlas;
     struct prepared {
         int pick[2];

@@ -1,11 +1,11 @@
-// The second half of ExpertDown: the weighted sum of each row's products, f32 [Rows*TopK,W.Rows] in scratch, in the order of its
+// The second half of ExpertDown and ExpertDownAdd: the weighted sum of each row's products, f32 [Rows*TopK,W.Rows] in scratch, in the order of its
 // picks. kThreads threads, grid (ceil(W.Rows/(4*kThreads)), Rows). The kernel that makes the products lets this one start after it
 // has waited itself: so picks and weights, which are older, can be read at once.
 #pragma once
-#include "lib/cuda/atlas.cuh"
+#include "lib/cuda/weight/add.cuh"
 
-template <int kThreads>
-__device__ void expert_down_total(const atlas_ExpertDown &a, const void *scratch) {
+template <int kThreads, typename Args>
+__device__ void expert_down_total(const Args &a, const void *scratch) {
     constexpr int kAtOnce = 8;
     const int n = (blockIdx.x * kThreads + threadIdx.x) * 4, left = a.W.Rows - n;
     const size_t row = blockIdx.y;
@@ -26,6 +26,15 @@ __device__ void expert_down_total(const atlas_ExpertDown &a, const void *scratch
     atlas::release_next();
     atlas::wait_for_previous();
     if (left <= 0) return;
+    atlas_act *out = a.Out + row * a.W.Rows + n;
+    uint2 before = {};
+    if constexpr (atlas::kAddsTo<Args>) {
+        const uint16_t *at = reinterpret_cast<const uint16_t *>(out);
+        if (whole)
+            before = *reinterpret_cast<const uint2 *>(out);
+        else
+            before = {at[0] | (left > 1 ? at[1] : 0u) << 16, (left > 2 ? at[2] : 0u) | (left > 3 ? at[3] : 0u) << 16};
+    }
     for (int from = 0; from < a.TopK; from += kAtOnce) {
         if (from) read_picks(from);
         float x[kAtOnce][4] = {};
@@ -48,12 +57,14 @@ __device__ void expert_down_total(const atlas_ExpertDown &a, const void *scratch
             for (int i = 0; i < 4; i++)
                 if (there[k]) sum[i] = fmaf(weight[k], x[k][i], sum[i]);
     }
-    atlas_act *out = a.Out + row * a.W.Rows + n;
+    uint2 total = {atlas::narrow(sum[0], sum[1]), atlas::narrow(sum[2], sum[3])};
+    if (atlas::kAddsTo<Args>) total = {atlas::plus(before.x, total.x), atlas::plus(before.y, total.y)};
     if (whole) {
-        *reinterpret_cast<uint2 *>(out) = {atlas::narrow(sum[0], sum[1]), atlas::narrow(sum[2], sum[3])};
+        *reinterpret_cast<uint2 *>(out) = total;
     } else {
+        uint16_t *to = reinterpret_cast<uint16_t *>(out);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (i < left) out[i] = __float2bfloat16_rn(sum[i]);
+            if (i < left) to[i] = uint16_t((i < 2 ? total.x : total.y) >> i % 2 * 16);
     }
 }

@@ -1,10 +1,10 @@
-// Linear and Logits of at most kRows rows, eight at most, any scheme. Eight warps, a team, make kStrips·16 outputs at a time:
+// Linear, LinearAdd and Logits of at most kRows rows, eight at most, any scheme. Eight warps, a team, make kStrips·16 outputs at a time:
 // unit u of 64 columns belongs to warp u % 8, and the eight sums are added in order. A warp that copies keeps a ring full: a
 // stage is 8·kUnits units of a team's strips. kResident activations stay in shared memory and every team has its ring; others
 // come with the stages, which all teams share. Weights are on their way before the kernel before this one has ended. The bits
 // of a row depend on the scheme alone, and are those of linear_ring.cuh; kSpread (nvfp4, resident) has bits of its own.
 // kNorm: rows are normalised first (at most 4096 columns). kGate: a strip of gates and that of the same outputs' other factor
-// at a time, and SwiGLU of both.
+// at a time, and SwiGLU of both. kAdd: sums are added to what is there.
 //
 // Grid (any); kTeams·288 threads, kTeams·256 + 32 where not kResident. Dynamic shared memory: eight<…>::kShared, and where
 // kResident Rows·(128·(Cols/64 rounded up) + 16) more; otherwise Cols % 8 == 0. Ask for so much that no more blocks fit a
@@ -13,6 +13,7 @@
 #pragma once
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/bulk.cuh"
+#include "lib/cuda/weight/add.cuh"
 #include "lib/cuda/weight/resident.cuh"
 
 namespace atlas {
@@ -47,12 +48,12 @@ struct eight_product<kScheme, kRows, kStrips, true> : spread_product<kRows, kStr
 };
 
 // What else a kernel does.
-enum eight_extra { kPlain = 0, kSpread = 1, kNorm = 2, kGate = 4 };
+enum eight_extra { kPlain = 0, kSpread = 1, kNorm = 2, kGate = 4, kAdd = 8 };
 
 template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = kPlain, int kEarly = kStages>
 struct eight {
     using unit_t = unit<kScheme>;
-    static constexpr bool kSpreads = kExtra & kSpread, kNorms = kExtra & kNorm, kGates = kExtra & kGate;
+    static constexpr bool kSpreads = kExtra & kSpread, kNorms = kExtra & kNorm, kGates = kExtra & kGate, kSums = kExtra & kAdd;
     using product_t = eight_product<kScheme, kRows, kStrips, kSpreads>;
     static constexpr int kRings = kResident ? kTeams : 1, kWarps = 8 * kTeams, kThreads = (kWarps + kRings) * 32;
     static constexpr int kSharers = kTeams / kRings, kGroup = kSharers * kStrips;                    // teams of a ring; strips
@@ -65,7 +66,7 @@ struct eight {
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
     static_assert(kEarly >= 1 && kEarly <= kStages, "stages that a ring asks for before there are rows");
     static_assert(kRows >= 1 && kRows <= 8 && kStrips <= 8, "columns of a product; a strip for each warp");
-    static_assert(kExtra == kPlain || kResident, "rows that stay");
+    static_assert((kExtra & ~kAdd) == kPlain || kResident, "rows that stay");
     static_assert(!kGates || kStrips == 2, "a gate and its other factor");
 
     __device__ static uint32_t barrier(int i) { return shared_address(eight_shared) + kBarriersAt + i * 8; }
@@ -82,9 +83,9 @@ struct eight {
     int first, step, ring;                                 // groups of the ring: the first, and from one to the next
 
     // Multiplies, adds bias if there is one; calls store(output, row, sum) for what lies in the matrix. line(r) is row r; null
-    // counts as zeros; where kNorm, rows are norm's.
-    template <typename Line, typename Store>
-    __device__ static void run(const atlas_Weight &w, const float *bias, int rows, const Line &line, const row_norm &norm, const Store &store) {
+    // counts as zeros; where kNorm, rows are norm's. Where kAdd, before(output, row) is added.
+    template <typename Line, typename Store, typename Before = nothing>
+    __device__ static void run(const atlas_Weight &w, const float *bias, int rows, const Line &line, const row_norm &norm, const Store &store, const Before &before = {}) {
         release_next();
         const int units = (w.Cols + 63) / 64, strips = (w.Rows + 15) / 16, ring = warp() < kWarps ? warp() / (8 * kSharers) : warp() - kWarps;
         const eight f = {rows, w.Cols, units, strips, (strips + kGroup - 1) / kGroup, (units + 8 * kUnits - 1) / (8 * kUnits), units * 128 + 16,
@@ -104,7 +105,7 @@ struct eight {
             if constexpr (!kResident) f.clear_rows();
             for (int i = threadIdx.x; i < kZeros / 16; i += kWarps * 32) store_shared(shared_address(eight_shared) + kZerosAt + i * 16, {});
             __syncthreads();
-            f.multiply(w, bias, line, norm, store);
+            f.multiply(w, bias, line, norm, store, before);
         }
     }
 
@@ -195,8 +196,8 @@ struct eight {
         product_t::gather(sum);
     }
 
-    template <typename Line, typename Store>
-    __device__ void multiply(const atlas_Weight &w, const float *bias, const Line &line, const row_norm &norm, const Store &store) const {
+    template <typename Line, typename Store, typename Before>
+    __device__ void multiply(const atlas_Weight &w, const float *bias, const Line &line, const row_norm &norm, const Store &store, const Before &before) const {
         const int team = warp() / 8, part = warp() % 8;
         block_scales scales[kStrips], next_scales[kStrips];
         finish end[kGates ? 2 : 1];  // of the strip whose parts this warp will add
@@ -217,8 +218,21 @@ struct eight {
                 if (group < groups && mine < kStrips) end[0].load(w, bias, strip_at(group, mine) * 16 + lane() / 4);
             }
         };
+        atlas_act there[4];  // before
+        const auto load_there = [&](int group) {
+            if constexpr (kSums) {
+                const int mine = (part - count) & 7;
+                if (group >= groups || mine >= kStrips) return;
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const int out = strip_at(group, mine) * 16 + lane() / 4 + i / 2 * 8, r = product_t::row_of(i);
+                    if (r < rows && out < w.Rows) there[i] = before(out, r);
+                }
+            }
+        };
         load_scales(first), load_finish(first);
         make_rows(line, norm);
+        load_there(first);
         if (kResident && kEarly < kStages && threadIdx.x == 0) arrive(rows_there());
         const uint32_t memory = shared_address(eight_shared);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
@@ -286,13 +300,14 @@ struct eight {
                         const float gate = __bfloat162float(__float2bfloat16_rn(sum[0][i])), up = __bfloat162float(__float2bfloat16_rn(sum[1][i]));
                         store(out, r, silu(gate) * up);
                     } else {
-                        store(out, r, kResident || line(r) ? sum[0][i] : bias ? end[0].moved[i / 2] : 0.0f);
+                        const float result = kResident || line(r) ? sum[0][i] : bias ? end[0].moved[i / 2] : 0.0f;
+                        store(out, r, kSums ? plus(there[i], result) : result);
                     }
                 }
                 if (kGates) arrive(taken(team, 0));
                 arrive(taken(team, kGates ? 1 : side));
             }
-            load_finish(group + step);
+            load_finish(group + step), load_there(group + step);
         }
     }
 
@@ -331,11 +346,12 @@ struct eight {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = atlas::kPlain, int kEarly = kStages>
-__device__ void linear_eight(const atlas_Linear &a) {
-    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident, kExtra, kEarly>::run(
+template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, bool kResident, int kExtra = atlas::kPlain, int kEarly = kStages, typename Args>
+__device__ void linear_eight(const Args &a) {
+    atlas::eight<kScheme, kRows, kTeams, kStrips, kUnits, kStages, kResident, kExtra | (atlas::kAddsTo<Args> ? atlas::kAdd : 0), kEarly>::run(
         a.W, a.Bias, a.Rows, [&](int r) { return a.In + size_t(r) * a.W.Cols; }, {},
-        [&](int n, int r, float sum) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(sum); });
+        [&](int n, int r, float sum) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(sum); },
+        [&](int n, int r) { return a.Out[size_t(r) * a.OutPitch + n]; });
 }
 
 template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, int kStages, int kExtra = atlas::kPlain, int kEarly = kStages>

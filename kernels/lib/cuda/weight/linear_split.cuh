@@ -1,4 +1,4 @@
-// Linear and Logits for 9 rows and more, any scheme, with wgmma: weights are the factor of 64 rows, so that up to kRows rows cost one
+// Linear, LinearAdd and Logits for 9 rows and more, any scheme, with wgmma: weights are the factor of 64 rows, so that up to kRows rows cost one
 // pass over them. A tile is 64·kTeams·kStrips outputs; a cluster of kSplit blocks shares out its columns and adds up in the order of blocks.
 //
 // One warp copies: a stage is kUnits·64 columns of the tile's weights and of the rows. kTeams warpgroups multiply, each kStrips times
@@ -8,6 +8,7 @@
 // Linear has a tile of the copy engine: In, box [kRows,64]. kRows: 16, 32, 64 or 128.
 #pragma once
 #include "lib/cuda/ptx/cluster.cuh"
+#include "lib/cuda/weight/add.cuh"
 #include "lib/cuda/weight/frag_wide.cuh"
 
 namespace atlas {
@@ -95,14 +96,15 @@ struct split {
     __device__ uint64_t rows_factor(int slot, int unit) const { return origin + (slot * kStage + kWeightBytes + unit * kRowBytes) / 16; }
 
     // copy_rows(to, unit, barrier) begins the copies of all rows' 64 columns, by one warp: with the copy engine, or kGathered, with copies of
-    // the lanes' own. store(output, row, sums, scales) takes sums of outputs n and n+8, of two rows each, and what scales them.
-    template <typename CopyRows, typename Store>
-    __device__ static void run(const atlas_Weight &w, const float *bias, const CopyRows &copy_rows, const Store &store) {
+    // the lanes' own. store(output, row, sums, scales, before) takes sums of outputs n and n+8, of two rows each, what scales them, and
+    // what before(output, row) gave.
+    template <typename CopyRows, typename Store, typename Before>
+    __device__ static void run(const atlas_Weight &w, const float *bias, const CopyRows &copy_rows, const Store &store, const Before &before) {
         const split s(w);
         if (warp() == kTeams * 4)
             s.copy(w, copy_rows);
         else
-            s.multiply(w, bias, store);
+            s.multiply(w, bias, store, before);
         if constexpr (kSplit > 1) sync_cluster();  // no block ends before the others are done with its shared memory
     }
 
@@ -150,8 +152,8 @@ struct split {
         if constexpr (kSplit > 1) wait_cluster();
     }
 
-    template <typename Store>
-    __device__ void multiply(const atlas_Weight &w, const float *bias, const Store &store) const {
+    template <typename Store, typename Before>
+    __device__ void multiply(const atlas_Weight &w, const float *bias, const Store &store, const Before &before) const {
         stage<kStages> now;
         const int first = warp() / 4 * kStrips * 64 + warp() % 4 * 16;
         __syncthreads();
@@ -167,15 +169,22 @@ struct split {
 #pragma unroll
                 for (int i = 0; i < kRows / 2; i++) c[s][i] = 0;
             }
+            const auto row_of = [](int q) { return q % (kRows / 8) * 8 + lane() % 4 * 2; };
+            decltype(before(0, 0)) there[kMine];
+#pragma unroll
+            for (int i = 0; i < kMine; i++) {
+                const int q = i * kSplit + rank;
+                if (q < kQuads) there[i] = before(n + q / (kRows / 8) * 64, row_of(q));
+            }
             if (begin < end) {
                 if constexpr (kBf16)
                     multiply_bf16(now, c);
                 else
                     multiply_frag(now, w, tile * (kOut / 16) + first / 16, c);
             }
-            const auto put = [&](int q, const float(&x)[4]) {
-                const int s = q / (kRows / 8);
-                store(n + s * 64, q % (kRows / 8) * 8 + lane() % 4 * 2, x, scales[0].or_those(s, scales[kStrips - 1]));
+            const auto put = [&](int i, const float(&x)[4]) {  // of what is this block's, number i
+                const int q = i * kSplit + rank, s = q / (kRows / 8);
+                store(n + s * 64, row_of(q), x, scales[0].or_those(s, scales[kStrips - 1]), there[i]);
             };
             if constexpr (kSplit == 1) {
 #pragma unroll
@@ -219,7 +228,7 @@ struct split {
                 const uint4 x = load_shared(parts + b * kSource + i * (kTeams * 2048));
                 sum[0] += __uint_as_float(x.x), sum[1] += __uint_as_float(x.y), sum[2] += __uint_as_float(x.z), sum[3] += __uint_as_float(x.w);
             }
-            put(i * kSplit + rank, sum);
+            put(i, sum);
         }
         __syncwarp();
         if (lane() < kSplit) arrive_at(parts_taken(), lane());
@@ -330,29 +339,51 @@ struct split {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit>
-__device__ void linear_split(const atlas_Linear &a, const atlas_TensorMap *in) {
+template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit, typename Args>
+__device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
     const int first = blockIdx.y * kRows;
     const bool pairs = a.OutPitch % 2 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 4 == 0;
+    struct place {  // of two outputs of a row
+        uint16_t *at;
+        bool one, two;
+    };
+    const auto place_of = [&](int n, int row) {  // once transposed
+        const int r = first + row - atlas::lane() % 4 * 2 + atlas::lane() / 4, out = n - atlas::lane() / 4 + atlas::lane() % 4 * 2;
+        return place{reinterpret_cast<uint16_t *>(a.Out + size_t(r) * a.OutPitch + out), r < a.Rows && out < a.W.Rows, r < a.Rows && out + 1 < a.W.Rows};
+    };
+    struct before {
+        uint32_t pair[2];
+    };
     atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>::run(
         a.W, a.Bias,
         [&](uint32_t to, int unit, uint32_t barrier) {
             if (atlas::lane() == 0) atlas::copy_box(to, in, unit * 64, first, barrier);
         },
-        [&](int n, int row, const float(&x)[4], const atlas::output_scales &o) {
+        [&](int n, int row, const float(&x)[4], const atlas::output_scales &o, const before &there) {
 #pragma unroll
             for (int half = 0; half < 2; half++, n += 8) {
                 const float scale = o.scale[half] * atlas::split_factor<kScheme>();
                 const uint32_t pair = atlas::narrow(fmaf(x[2 * half], scale, o.bias[half]), fmaf(x[2 * half + 1], scale, o.bias[half]));
-                const uint32_t u = atlas::transpose_matrix(pair);  // two outputs of a row
-                const int r = first + row - atlas::lane() % 4 * 2 + atlas::lane() / 4, out = n - atlas::lane() / 4 + atlas::lane() % 4 * 2;
-                uint16_t *to = reinterpret_cast<uint16_t *>(a.Out + size_t(r) * a.OutPitch + out);
-                const bool one = r < a.Rows && out < a.W.Rows, two = r < a.Rows && out + 1 < a.W.Rows;
-                if (pairs && two) *reinterpret_cast<uint32_t *>(to) = u;
-                if (!pairs && one) to[0] = uint16_t(u);
-                if (!pairs && two) to[1] = uint16_t(u >> 16);
-                if (pairs && one && !two) to[0] = uint16_t(u);
+                uint32_t u = atlas::transpose_matrix(pair);
+                if (atlas::kAddsTo<Args>) u = atlas::plus(there.pair[half], u);
+                const place to = place_of(n, row);
+                if (pairs && to.two) *reinterpret_cast<uint32_t *>(to.at) = u;
+                if (!pairs && to.one) to.at[0] = uint16_t(u);
+                if (!pairs && to.two) to.at[1] = uint16_t(u >> 16);
+                if (pairs && to.one && !to.two) to.at[0] = uint16_t(u);
             }
+        },
+        [&](int n, int row) {
+            before there = {};
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const place from = place_of(n + half * 8, row);
+                if (atlas::kAddsTo<Args> && pairs && from.two)
+                    there.pair[half] = *reinterpret_cast<const uint32_t *>(from.at);
+                else if (atlas::kAddsTo<Args>)
+                    there.pair[half] = (from.one ? from.at[0] : 0u) | (from.two ? from.at[1] : 0u) << 16;
+            }
+            return there;
         });
 }
 
@@ -373,11 +404,12 @@ __device__ void logits_split(const atlas_Logits &a) {
             }
             known = true;
         },
-        [&](int n, int row, const float(&x)[4], const atlas::output_scales &o) {
+        [&](int n, int row, const float(&x)[4], const atlas::output_scales &o, atlas_act) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const int out = n + i / 2 * 8, r = first + row + i % 2;
                 if (r < a.Rows && out < a.W.Rows) a.Out[size_t(r) * a.W.Rows + out] = x[i] * (o.scale[i / 2] * atlas::split_factor<kScheme>());
             }
-        });
+        },
+        atlas::nothing{});
 }
