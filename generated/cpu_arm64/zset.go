@@ -455,6 +455,11 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// ExpertDownAdd: no kernel.
+func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
+	return false
+}
+
 // ExpertUp: kernels/cpu-arm64/base/bf16/kernels.toml:137, 147, 157, 173, 188, 198;
 // kernels/cpu-arm64/base/q8_0/kernels.toml:182, 192, 202, 218, 233, 248;
 // kernels/cpu-arm64/base/q4_0/kernels.toml:182, 192, 202, 218, 233, 248;
@@ -695,6 +700,11 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	default:
 		q.Fail(unsupported("Linear", a.W.Scheme))
 	}
+}
+
+// LinearAdd: no kernel.
+func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
+	return false
 }
 
 // Logits: kernels/cpu-arm64/base/bf16/kernels.toml:103, 113, 128;

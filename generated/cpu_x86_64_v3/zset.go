@@ -359,6 +359,11 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// ExpertDownAdd: no kernel.
+func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
+	return false
+}
+
 // ExpertUp: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:61, 71;
 // kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:120, 130, 140, 155;
 // kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:120, 130, 140, 155;
@@ -553,6 +558,11 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	default:
 		q.Fail(unsupported("Linear", a.W.Scheme))
 	}
+}
+
+// LinearAdd: no kernel.
+func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
+	return false
 }
 
 // Logits: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:52;

@@ -502,6 +502,11 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// ExpertDownAdd: no kernel.
+func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
+	return false
+}
+
 // ExpertUp: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:77, 87;
 // kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:198, 208, 218, 234, 249, 264;
 // kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:198, 208, 218, 234, 249, 264;
@@ -770,6 +775,11 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	default:
 		q.Fail(unsupported("Linear", a.W.Scheme))
 	}
+}
+
+// LinearAdd: no kernel.
+func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
+	return false
 }
 
 // Logits: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:68;

@@ -114,6 +114,34 @@ var Kernels = [...]string{
 	"atlas_expert_down_nvfp4_8_1",
 	"atlas_expert_down_nvfp4_0",
 	"atlas_expert_down_nvfp4_1",
+	"atlas_expert_down_bf16_one_add",
+	"atlas_expert_down_bf16_few_4_add",
+	"atlas_expert_down_bf16_tiles_add_0",
+	"atlas_expert_down_bf16_tiles_add_1",
+	"atlas_expert_down_q8_0_one_add",
+	"atlas_expert_down_q8_0_few_4_add",
+	"atlas_expert_down_q8_0_tiles_add_0",
+	"atlas_expert_down_q8_0_tiles_add_1",
+	"atlas_expert_down_q4_0_one_add",
+	"atlas_expert_down_q4_0_few_4_add",
+	"atlas_expert_down_q4_0_tiles_add_0",
+	"atlas_expert_down_q4_0_tiles_add_1",
+	"atlas_expert_down_q4_1_one_add",
+	"atlas_expert_down_q4_1_few_4_add",
+	"atlas_expert_down_q4_1_tiles_add_0",
+	"atlas_expert_down_q4_1_tiles_add_1",
+	"atlas_expert_down_f8_one_add",
+	"atlas_expert_down_f8_few_4_add",
+	"atlas_expert_down_f8_tiles_add_0",
+	"atlas_expert_down_f8_tiles_add_1",
+	"atlas_expert_down_f8block_one_add",
+	"atlas_expert_down_f8block_few_4_add",
+	"atlas_expert_down_f8block_tiles_add_0",
+	"atlas_expert_down_f8block_tiles_add_1",
+	"atlas_expert_down_nvfp4_one_add",
+	"atlas_expert_down_nvfp4_few_4_add",
+	"atlas_expert_down_nvfp4_tiles_add_0",
+	"atlas_expert_down_nvfp4_tiles_add_1",
 	"atlas_expert_up_bf16_wide_128",
 	"atlas_expert_up_bf16_wide_64",
 	"atlas_expert_up_bf16_few_1",
@@ -304,6 +332,74 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_4_long",
 	"atlas_linear_nvfp4_8_long",
 	"atlas_linear_nvfp4",
+	"atlas_linear_bf16_split_16_middle_add",
+	"atlas_linear_bf16_split_16_add",
+	"atlas_linear_bf16_split_32_middle_add",
+	"atlas_linear_bf16_split_32_add",
+	"atlas_linear_bf16_split_64_add",
+	"atlas_linear_bf16_1_add",
+	"atlas_linear_bf16_1_long_add",
+	"atlas_linear_bf16_4_add",
+	"atlas_linear_bf16_4_long_add",
+	"atlas_linear_bf16_8_add",
+	"atlas_linear_bf16_8_long_add",
+	"atlas_linear_q8_0_split_64_middle_add",
+	"atlas_linear_q8_0_split_64_small_add",
+	"atlas_linear_q8_0_split_64_add",
+	"atlas_linear_q8_0_1_add",
+	"atlas_linear_q8_0_4_add",
+	"atlas_linear_q8_0_8_add",
+	"atlas_linear_q8_0_4_long_add",
+	"atlas_linear_q8_0_8_long_add",
+	"atlas_linear_q4_0_split_64_middle_add",
+	"atlas_linear_q4_0_split_64_small_add",
+	"atlas_linear_q4_0_split_64_add",
+	"atlas_linear_q4_0_1_add",
+	"atlas_linear_q4_0_4_add",
+	"atlas_linear_q4_0_8_add",
+	"atlas_linear_q4_0_4_long_add",
+	"atlas_linear_q4_0_8_long_add",
+	"atlas_linear_q4_1_split_64_middle_add",
+	"atlas_linear_q4_1_split_64_small_add",
+	"atlas_linear_q4_1_split_64_add",
+	"atlas_linear_q4_1_1_add",
+	"atlas_linear_q4_1_4_add",
+	"atlas_linear_q4_1_8_add",
+	"atlas_linear_q4_1_4_long_add",
+	"atlas_linear_q4_1_8_long_add",
+	"atlas_linear_f8_split_16_middle_add",
+	"atlas_linear_f8_split_16_add",
+	"atlas_linear_f8_split_32_add",
+	"atlas_linear_f8_split_64_middle_add",
+	"atlas_linear_f8_split_64_small_add",
+	"atlas_linear_f8_split_64_add",
+	"atlas_linear_f8_1_add",
+	"atlas_linear_f8_4_add",
+	"atlas_linear_f8_8_add",
+	"atlas_linear_f8_4_long_add",
+	"atlas_linear_f8_8_long_add",
+	"atlas_linear_f8block_split_16_middle_add",
+	"atlas_linear_f8block_split_16_add",
+	"atlas_linear_f8block_split_32_middle_add",
+	"atlas_linear_f8block_split_32_add",
+	"atlas_linear_f8block_1_add",
+	"atlas_linear_f8block_4_add",
+	"atlas_linear_f8block_8_add",
+	"atlas_linear_f8block_4_long_add",
+	"atlas_linear_f8block_8_long_add",
+	"atlas_linear_nvfp4_split_16_middle_add",
+	"atlas_linear_nvfp4_split_16_add",
+	"atlas_linear_nvfp4_split_32_add",
+	"atlas_linear_nvfp4_split_64_middle_add",
+	"atlas_linear_nvfp4_split_64_add",
+	"atlas_linear_nvfp4_spread_1_middle_add",
+	"atlas_linear_nvfp4_spread_1_add",
+	"atlas_linear_nvfp4_1_add",
+	"atlas_linear_nvfp4_spread_4_add",
+	"atlas_linear_nvfp4_4_add",
+	"atlas_linear_nvfp4_8_add",
+	"atlas_linear_nvfp4_4_long_add",
+	"atlas_linear_nvfp4_8_long_add",
 	"atlas_logits_bf16_split_16",
 	"atlas_logits_bf16_split_64",
 	"atlas_logits_bf16_split_128",
@@ -502,14 +598,14 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/h200/base/bf16/experts_wide.toml:26, 44;
-// kernels/h200/base/bf16/experts_few.toml:73, 85, 97, 115, 133;
+// kernels/h200/base/bf16/experts_few.toml:73, 86, 99, 118, 136;
 // kernels/h200/frag/experts_wide.toml:27, 45;
-// kernels/h200/base/q8_0/experts_few.toml:61, 73, 85, 103, 121;
-// kernels/h200/q4/experts_few.toml:62, 74, 86, 104, 122;
-// kernels/h200/base/f8/experts_few.toml:61, 73, 85, 103, 121;
+// kernels/h200/base/q8_0/experts_few.toml:61, 74, 87, 106, 124;
+// kernels/h200/q4/experts_few.toml:62, 75, 88, 107, 125;
+// kernels/h200/base/f8/experts_few.toml:61, 74, 87, 106, 124;
 // kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
-// kernels/h200/base/f8block/experts_few.toml:73, 85, 97, 115, 133;
-// kernels/h200/base/nvfp4/experts_few.toml:61, 73, 85, 103, 121.
+// kernels/h200/base/f8block/experts_few.toml:73, 86, 99, 118, 136;
+// kernels/h200/base/nvfp4/experts_few.toml:61, 74, 87, 106, 124.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -522,7 +618,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownBf16One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 77568:
 			s.launchExpertDownBf16_8(q, a)
@@ -539,7 +635,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ8_0One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 6912:
 			s.launchExpertDownQ8_0_8(q, a)
@@ -556,7 +652,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_0One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownQ4_0_8(q, a)
@@ -573,7 +669,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_1One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 1792:
 			s.launchExpertDownQ4_1_8(q, a)
@@ -590,7 +686,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownF8_8(q, a)
@@ -609,7 +705,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockOne(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockFew_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownF8block_8(q, a)
@@ -626,7 +722,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4One(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownNvfp4_8(q, a)
@@ -636,6 +732,97 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	default:
 		q.Fail(unsupported("ExpertDown", a.W.Scheme))
 	}
+}
+
+// ExpertDownAdd: kernels/h200/base/bf16/experts_few.toml:73, 86, 99;
+// kernels/h200/base/q8_0/experts_few.toml:61, 74, 87;
+// kernels/h200/q4/experts_few.toml:62, 75, 88;
+// kernels/h200/base/f8/experts_few.toml:61, 74, 87;
+// kernels/h200/base/f8block/experts_few.toml:73, 86, 99;
+// kernels/h200/base/nvfp4/experts_few.toml:61, 74, 87.
+func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		switch {
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownBf16OneAdd(q, a)
+		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+			s.launchExpertDownBf16Few_4Add(q, a)
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+			s.launchExpertDownBf16TilesAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeQ8_0:
+		switch {
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownQ8_0OneAdd(q, a)
+		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+			s.launchExpertDownQ8_0Few_4Add(q, a)
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+			s.launchExpertDownQ8_0TilesAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeQ4_0:
+		switch {
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownQ4_0OneAdd(q, a)
+		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+			s.launchExpertDownQ4_0Few_4Add(q, a)
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+			s.launchExpertDownQ4_0TilesAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeQ4_1:
+		switch {
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownQ4_1OneAdd(q, a)
+		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+			s.launchExpertDownQ4_1Few_4Add(q, a)
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+			s.launchExpertDownQ4_1TilesAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeF8:
+		switch {
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownF8OneAdd(q, a)
+		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+			s.launchExpertDownF8Few_4Add(q, a)
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+			s.launchExpertDownF8TilesAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeF8Block:
+		switch {
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownF8blockOneAdd(q, a)
+		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+			s.launchExpertDownF8blockFew_4Add(q, a)
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+			s.launchExpertDownF8blockTilesAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeNVFP4:
+		switch {
+		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
+			s.launchExpertDownNvfp4OneAdd(q, a)
+		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+			s.launchExpertDownNvfp4Few_4Add(q, a)
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+			s.launchExpertDownNvfp4TilesAdd(q, a)
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // ExpertUp: kernels/h200/base/bf16/experts_wide.toml:2, 14;
@@ -782,13 +969,13 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// GatedLinear: kernels/h200/base/bf16/linear_wide.toml:161;
-// kernels/h200/base/bf16/linear_few.toml:180;
-// kernels/h200/base/f8/linear_wide.toml:170;
-// kernels/h200/base/f8block/linear_wide.toml:131;
-// kernels/h200/base/f8block/linear_few.toml:192, 204, 216;
-// kernels/h200/base/nvfp4/linear_wide.toml:144;
-// kernels/h200/base/nvfp4/linear_few.toml:204, 216, 228, 240.
+// GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
+// kernels/h200/base/bf16/linear_few.toml:186;
+// kernels/h200/base/f8/linear_wide.toml:176;
+// kernels/h200/base/f8block/linear_wide.toml:135;
+// kernels/h200/base/f8block/linear_few.toml:197, 209, 221;
+// kernels/h200/base/nvfp4/linear_wide.toml:149;
+// kernels/h200/base/nvfp4/linear_few.toml:212, 224, 236, 248.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -841,18 +1028,18 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return true
 }
 
-// Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 29, 43, 56, 70, 84, 97, 147, 175, 188, 202, 214, 226;
-// kernels/h200/base/bf16/linear_few.toml:2, 14, 26, 38, 50, 62, 74;
-// kernels/h200/base/q8_0/linear_wide.toml:2, 16, 30, 44, 82, 95, 108;
-// kernels/h200/base/q8_0/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/q4/linear_wide.toml:3, 17, 31, 45, 59, 72, 85;
-// kernels/h200/q4/linear_few.toml:3, 15, 27, 39, 51, 63;
-// kernels/h200/base/f8/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 100, 150, 190, 203, 216;
-// kernels/h200/base/f8/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/f8block/linear_wide.toml:3, 17, 31, 45, 58, 72, 111, 151, 170, 189, 208;
-// kernels/h200/base/f8block/linear_few.toml:2, 14, 26, 38, 50, 62;
-// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 30, 44, 58, 72, 86, 124, 164, 177, 190;
-// kernels/h200/base/nvfp4/linear_few.toml:2, 14, 26, 38, 50, 62, 74, 86, 98.
+// Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 30, 45, 58, 73, 88, 101, 152, 180, 193, 207, 219, 231;
+// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
+// kernels/h200/base/q8_0/linear_wide.toml:2, 16, 31, 46, 85, 98, 111;
+// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54, 67;
+// kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 88;
+// kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55, 68;
+// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 105, 156, 196, 209, 222;
+// kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
+// kernels/h200/base/f8block/linear_wide.toml:3, 17, 32, 47, 60, 75, 115, 155, 174, 193, 212;
+// kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
+// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 169, 182, 195;
+// kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1111,17 +1298,208 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// Logits: kernels/h200/base/bf16/linear_wide.toml:111, 123, 135;
-// kernels/h200/base/bf16/linear_few.toml:85, 97, 109, 121, 133, 145, 157;
-// kernels/h200/base/q8_0/linear_wide.toml:58, 70;
-// kernels/h200/base/q8_0/linear_few.toml:73, 85, 97, 109, 121, 133;
-// kernels/h200/q4/linear_few.toml:74, 86;
-// kernels/h200/base/f8/linear_wide.toml:114, 126, 138;
-// kernels/h200/base/f8/linear_few.toml:73, 85, 97, 109, 121, 133;
-// kernels/h200/base/f8block/linear_wide.toml:86, 98;
-// kernels/h200/base/f8block/linear_few.toml:73, 85, 97, 109, 121, 133;
-// kernels/h200/base/nvfp4/linear_wide.toml:100, 112;
-// kernels/h200/base/nvfp4/linear_few.toml:109, 121, 133.
+// LinearAdd: kernels/h200/base/bf16/linear_wide.toml:15, 30, 58, 73, 101;
+// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67;
+// kernels/h200/base/q8_0/linear_wide.toml:16, 31, 46;
+// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
+// kernels/h200/q4/linear_wide.toml:17, 32, 47;
+// kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55;
+// kernels/h200/base/f8/linear_wide.toml:16, 31, 46, 75, 90, 105;
+// kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54;
+// kernels/h200/base/f8block/linear_wide.toml:17, 32, 60, 75;
+// kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54;
+// kernels/h200/base/nvfp4/linear_wide.toml:16, 31, 46, 75, 90;
+// kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93.
+func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4224:
+			s.launchLinearBf16Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLinearBf16Split_16Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4224:
+			s.launchLinearBf16Split_32MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
+			s.launchLinearBf16Split_32Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 64 && (a.W.Rows <= 4224 || a.W.Cols > 8192):
+			s.launchLinearBf16Split_64Add(q, a)
+		case a.Rows == 1 && a.W.Cols <= 8192:
+			s.launchLinearBf16_1Add(q, a)
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearBf16_1LongAdd(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096 && a.W.Rows > 4224:
+			s.launchLinearBf16_4Add(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearBf16_4LongAdd(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearBf16_8Add(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearBf16_8LongAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeQ8_0:
+		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearQ8_0Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ8_0Split_64SmallAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearQ8_0Split_64Add(q, a)
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearQ8_0_1Add(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearQ8_0_4Add(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearQ8_0_8Add(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ8_0_4LongAdd(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ8_0_8LongAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeQ4_0:
+		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearQ4_0Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ4_0Split_64SmallAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearQ4_0Split_64Add(q, a)
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearQ4_0_1Add(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearQ4_0_4Add(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearQ4_0_8Add(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_0_4LongAdd(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_0_8LongAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeQ4_1:
+		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearQ4_1Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ4_1Split_64SmallAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearQ4_1Split_64Add(q, a)
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearQ4_1_1Add(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearQ4_1_4Add(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearQ4_1_8Add(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_1_4LongAdd(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearQ4_1_8LongAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeF8:
+		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
+			s.launchLinearF8Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLinearF8Split_16Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
+			s.launchLinearF8Split_32Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 5760:
+			s.launchLinearF8Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearF8Split_64SmallAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
+			s.launchLinearF8Split_64Add(q, a)
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8_1Add(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearF8_4Add(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearF8_8Add(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8_4LongAdd(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8_8LongAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeF8Block:
+		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
+			s.launchLinearF8blockSplit_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLinearF8blockSplit_16Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
+			s.launchLinearF8blockSplit_32MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
+			s.launchLinearF8blockSplit_32Add(q, a)
+		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8block_1Add(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearF8block_4Add(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearF8block_8Add(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8block_4LongAdd(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearF8block_8LongAdd(q, a)
+		default:
+			return false
+		}
+	case op.SchemeNVFP4:
+		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
+			s.launchLinearNvfp4Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+			s.launchLinearNvfp4Split_16Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
+			s.launchLinearNvfp4Split_32Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 4992:
+			s.launchLinearNvfp4Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
+			s.launchLinearNvfp4Split_64Add(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 4096 && a.W.Rows > 4224 && a.W.Rows <= 6336:
+			s.launchLinearNvfp4Spread_1MiddleAdd(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearNvfp4Spread_1Add(q, a)
+		case a.Rows == 1 && a.W.Cols <= 12288:
+			s.launchLinearNvfp4_1Add(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearNvfp4Spread_4Add(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLinearNvfp4_4Add(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLinearNvfp4_8Add(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearNvfp4_4LongAdd(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLinearNvfp4_8LongAdd(q, a)
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// Logits: kernels/h200/base/bf16/linear_wide.toml:116, 128, 140;
+// kernels/h200/base/bf16/linear_few.toml:91, 103, 115, 127, 139, 151, 163;
+// kernels/h200/base/q8_0/linear_wide.toml:61, 73;
+// kernels/h200/base/q8_0/linear_few.toml:78, 90, 102, 114, 126, 138;
+// kernels/h200/q4/linear_few.toml:79, 91;
+// kernels/h200/base/f8/linear_wide.toml:120, 132, 144;
+// kernels/h200/base/f8/linear_few.toml:78, 90, 102, 114, 126, 138;
+// kernels/h200/base/f8block/linear_wide.toml:90, 102;
+// kernels/h200/base/f8block/linear_few.toml:78, 90, 102, 114, 126, 138;
+// kernels/h200/base/nvfp4/linear_wide.toml:105, 117;
+// kernels/h200/base/nvfp4/linear_few.toml:117, 129, 141.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1238,9 +1616,9 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
-// NormLinear: kernels/h200/base/bf16/linear_few.toml:168;
-// kernels/h200/base/f8block/linear_few.toml:144, 156, 168, 180;
-// kernels/h200/base/nvfp4/linear_few.toml:144, 156, 168, 180, 192.
+// NormLinear: kernels/h200/base/bf16/linear_few.toml:174;
+// kernels/h200/base/f8block/linear_few.toml:149, 161, 173, 185;
+// kernels/h200/base/nvfp4/linear_few.toml:152, 164, 176, 188, 200.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1600,7 +1978,7 @@ func (s *Set) launchExpertDownBf16One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:85, order few.
+// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:86, order few.
 func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1608,7 +1986,7 @@ func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:97, order few.
+// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:99, order few.
 func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1619,7 +1997,7 @@ func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:115, order few.
+// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:118, order few.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1630,7 +2008,7 @@ func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:133, order few.
+// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:136, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1675,7 +2053,7 @@ func (s *Set) launchExpertDownQ8_0One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Few_4: kernels/h200/base/q8_0/experts_few.toml:73, order few.
+// launchExpertDownQ8_0Few_4: kernels/h200/base/q8_0/experts_few.toml:74, order few.
 func (s *Set) launchExpertDownQ8_0Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1683,7 +2061,7 @@ func (s *Set) launchExpertDownQ8_0Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml:85, order few.
+// launchExpertDownQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml:87, order few.
 func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1694,7 +2072,7 @@ func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:103, order few.
+// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:106, order few.
 func (s *Set) launchExpertDownQ8_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1705,7 +2083,7 @@ func (s *Set) launchExpertDownQ8_0_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ8_0: kernels/h200/base/q8_0/experts_few.toml:121, order few.
+// launchExpertDownQ8_0: kernels/h200/base/q8_0/experts_few.toml:124, order few.
 func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1750,7 +2128,7 @@ func (s *Set) launchExpertDownQ4_0One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Few_4: kernels/h200/q4/experts_few.toml:74, order few.
+// launchExpertDownQ4_0Few_4: kernels/h200/q4/experts_few.toml:75, order few.
 func (s *Set) launchExpertDownQ4_0Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1758,7 +2136,7 @@ func (s *Set) launchExpertDownQ4_0Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0Tiles: kernels/h200/q4/experts_few.toml:86, order few.
+// launchExpertDownQ4_0Tiles: kernels/h200/q4/experts_few.toml:88, order few.
 func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1769,7 +2147,7 @@ func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0_8: kernels/h200/q4/experts_few.toml:104, order few.
+// launchExpertDownQ4_0_8: kernels/h200/q4/experts_few.toml:107, order few.
 func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1780,7 +2158,7 @@ func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0: kernels/h200/q4/experts_few.toml:122, order few.
+// launchExpertDownQ4_0: kernels/h200/q4/experts_few.toml:125, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1825,7 +2203,7 @@ func (s *Set) launchExpertDownQ4_1One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Few_4: kernels/h200/q4/experts_few.toml:74, order few.
+// launchExpertDownQ4_1Few_4: kernels/h200/q4/experts_few.toml:75, order few.
 func (s *Set) launchExpertDownQ4_1Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1833,7 +2211,7 @@ func (s *Set) launchExpertDownQ4_1Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1Tiles: kernels/h200/q4/experts_few.toml:86, order few.
+// launchExpertDownQ4_1Tiles: kernels/h200/q4/experts_few.toml:88, order few.
 func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1844,7 +2222,7 @@ func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1_8: kernels/h200/q4/experts_few.toml:104, order few.
+// launchExpertDownQ4_1_8: kernels/h200/q4/experts_few.toml:107, order few.
 func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1855,7 +2233,7 @@ func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1: kernels/h200/q4/experts_few.toml:122, order few.
+// launchExpertDownQ4_1: kernels/h200/q4/experts_few.toml:125, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1900,7 +2278,7 @@ func (s *Set) launchExpertDownF8One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Few_4: kernels/h200/base/f8/experts_few.toml:73, order few.
+// launchExpertDownF8Few_4: kernels/h200/base/f8/experts_few.toml:74, order few.
 func (s *Set) launchExpertDownF8Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1908,7 +2286,7 @@ func (s *Set) launchExpertDownF8Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8Tiles: kernels/h200/base/f8/experts_few.toml:85, order few.
+// launchExpertDownF8Tiles: kernels/h200/base/f8/experts_few.toml:87, order few.
 func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1919,7 +2297,7 @@ func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8_8: kernels/h200/base/f8/experts_few.toml:103, order few.
+// launchExpertDownF8_8: kernels/h200/base/f8/experts_few.toml:106, order few.
 func (s *Set) launchExpertDownF8_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1930,7 +2308,7 @@ func (s *Set) launchExpertDownF8_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8: kernels/h200/base/f8/experts_few.toml:121, order few.
+// launchExpertDownF8: kernels/h200/base/f8/experts_few.toml:124, order few.
 func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -1996,7 +2374,7 @@ func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockFew_4: kernels/h200/base/f8block/experts_few.toml:85, order few.
+// launchExpertDownF8blockFew_4: kernels/h200/base/f8block/experts_few.toml:86, order few.
 func (s *Set) launchExpertDownF8blockFew_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2004,7 +2382,7 @@ func (s *Set) launchExpertDownF8blockFew_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:97, order few.
+// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:99, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2015,7 +2393,7 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:115, order few.
+// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:118, order few.
 func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2026,7 +2404,7 @@ func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:133, order few.
+// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:136, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2071,7 +2449,7 @@ func (s *Set) launchExpertDownNvfp4One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Few_4: kernels/h200/base/nvfp4/experts_few.toml:73, order few.
+// launchExpertDownNvfp4Few_4: kernels/h200/base/nvfp4/experts_few.toml:74, order few.
 func (s *Set) launchExpertDownNvfp4Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2079,7 +2457,7 @@ func (s *Set) launchExpertDownNvfp4Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml:85, order few.
+// launchExpertDownNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml:87, order few.
 func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2090,7 +2468,7 @@ func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:103, order few.
+// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:106, order few.
 func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2101,7 +2479,7 @@ func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4: kernels/h200/base/nvfp4/experts_few.toml:121, order few.
+// launchExpertDownNvfp4: kernels/h200/base/nvfp4/experts_few.toml:124, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2112,11 +2490,200 @@ func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml:73, order few.
+func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[97], g)
+	}
+}
+
+// launchExpertDownBf16Few_4Add: kernels/h200/base/bf16/experts_few.toml:86, order few.
+func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[98], g)
+	}
+}
+
+// launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml:99, order few.
+func (s *Set) launchExpertDownBf16TilesAdd(q op.Stream, a op.ExpertDownAdd) {
+	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[99], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[100], g)
+	}
+}
+
+// launchExpertDownQ8_0OneAdd: kernels/h200/base/q8_0/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownQ8_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[101], g)
+	}
+}
+
+// launchExpertDownQ8_0Few_4Add: kernels/h200/base/q8_0/experts_few.toml:74, order few.
+func (s *Set) launchExpertDownQ8_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[102], g)
+	}
+}
+
+// launchExpertDownQ8_0TilesAdd: kernels/h200/base/q8_0/experts_few.toml:87, order few.
+func (s *Set) launchExpertDownQ8_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
+	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[104], g)
+	}
+}
+
+// launchExpertDownQ4_0OneAdd: kernels/h200/q4/experts_few.toml:62, order few.
+func (s *Set) launchExpertDownQ4_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[105], g)
+	}
+}
+
+// launchExpertDownQ4_0Few_4Add: kernels/h200/q4/experts_few.toml:75, order few.
+func (s *Set) launchExpertDownQ4_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[106], g)
+	}
+}
+
+// launchExpertDownQ4_0TilesAdd: kernels/h200/q4/experts_few.toml:88, order few.
+func (s *Set) launchExpertDownQ4_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
+	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[107], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[108], g)
+	}
+}
+
+// launchExpertDownQ4_1OneAdd: kernels/h200/q4/experts_few.toml:62, order few.
+func (s *Set) launchExpertDownQ4_1OneAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[109], g)
+	}
+}
+
+// launchExpertDownQ4_1Few_4Add: kernels/h200/q4/experts_few.toml:75, order few.
+func (s *Set) launchExpertDownQ4_1Few_4Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[110], g)
+	}
+}
+
+// launchExpertDownQ4_1TilesAdd: kernels/h200/q4/experts_few.toml:88, order few.
+func (s *Set) launchExpertDownQ4_1TilesAdd(q op.Stream, a op.ExpertDownAdd) {
+	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[111], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[112], g)
+	}
+}
+
+// launchExpertDownF8OneAdd: kernels/h200/base/f8/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownF8OneAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[113], g)
+	}
+}
+
+// launchExpertDownF8Few_4Add: kernels/h200/base/f8/experts_few.toml:74, order few.
+func (s *Set) launchExpertDownF8Few_4Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[114], g)
+	}
+}
+
+// launchExpertDownF8TilesAdd: kernels/h200/base/f8/experts_few.toml:87, order few.
+func (s *Set) launchExpertDownF8TilesAdd(q op.Stream, a op.ExpertDownAdd) {
+	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[115], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[116], g)
+	}
+}
+
+// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:73, order few.
+func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[117], g)
+	}
+}
+
+// launchExpertDownF8blockFew_4Add: kernels/h200/base/f8block/experts_few.toml:86, order few.
+func (s *Set) launchExpertDownF8blockFew_4Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[118], g)
+	}
+}
+
+// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:99, order few.
+func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
+	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[119], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[120], g)
+	}
+}
+
+// launchExpertDownNvfp4OneAdd: kernels/h200/base/nvfp4/experts_few.toml:61, order few.
+func (s *Set) launchExpertDownNvfp4OneAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[121], g)
+	}
+}
+
+// launchExpertDownNvfp4Few_4Add: kernels/h200/base/nvfp4/experts_few.toml:74, order few.
+func (s *Set) launchExpertDownNvfp4Few_4Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[122], g)
+	}
+}
+
+// launchExpertDownNvfp4TilesAdd: kernels/h200/base/nvfp4/experts_few.toml:87, order few.
+func (s *Set) launchExpertDownNvfp4TilesAdd(q op.Stream, a op.ExpertDownAdd) {
+	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[123], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[124], g)
+	}
+}
+
 // launchExpertUpBf16Wide_128: kernels/h200/base/bf16/experts_wide.toml:2, order wide.
 func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[97], g)
+		q.Launch(s.kernels[125], g)
 	}
 }
 
@@ -2124,45 +2691,45 @@ func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[98], g)
+		q.Launch(s.kernels[126], g)
 	}
 }
 
 // launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpBf16Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[99], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[127], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[100], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[128], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[101], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[129], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[102], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[130], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:62, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[103], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[131], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[104], g)
+		q.Launch(s.kernels[132], g)
 	}
 }
 
@@ -2170,45 +2737,45 @@ func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[133], g)
 	}
 }
 
 // launchExpertUpQ8_0Few_1: kernels/h200/base/q8_0/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpQ8_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[106], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[134], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpQ8_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[107], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[135], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpQ8_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[108], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[136], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0_32: kernels/h200/base/q8_0/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpQ8_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[109], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[137], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpQ8_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[110], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[138], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[111], g)
+		q.Launch(s.kernels[139], g)
 	}
 }
 
@@ -2216,45 +2783,45 @@ func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[112], g)
+		q.Launch(s.kernels[140], g)
 	}
 }
 
 // launchExpertUpQ4_0Few_1: kernels/h200/q4/experts_few.toml:3, order few.
 func (s *Set) launchExpertUpQ4_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[113], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[141], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Tiles: kernels/h200/q4/experts_few.toml:15, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[114], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[142], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0_8: kernels/h200/q4/experts_few.toml:27, order few.
 func (s *Set) launchExpertUpQ4_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[115], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[143], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0_32: kernels/h200/q4/experts_few.toml:39, order few.
 func (s *Set) launchExpertUpQ4_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[116], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[144], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Odd: kernels/h200/q4/experts_few.toml:51, order few.
 func (s *Set) launchExpertUpQ4_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[117], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[145], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[118], g)
+		q.Launch(s.kernels[146], g)
 	}
 }
 
@@ -2262,45 +2829,45 @@ func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[119], g)
+		q.Launch(s.kernels[147], g)
 	}
 }
 
 // launchExpertUpQ4_1Few_1: kernels/h200/q4/experts_few.toml:3, order few.
 func (s *Set) launchExpertUpQ4_1Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[120], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[148], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Tiles: kernels/h200/q4/experts_few.toml:15, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[121], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[149], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1_8: kernels/h200/q4/experts_few.toml:27, order few.
 func (s *Set) launchExpertUpQ4_1_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[122], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[150], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1_32: kernels/h200/q4/experts_few.toml:39, order few.
 func (s *Set) launchExpertUpQ4_1_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[123], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[151], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Odd: kernels/h200/q4/experts_few.toml:51, order few.
 func (s *Set) launchExpertUpQ4_1Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[124], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[152], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[125], g)
+		q.Launch(s.kernels[153], g)
 	}
 }
 
@@ -2308,38 +2875,38 @@ func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[126], g)
+		q.Launch(s.kernels[154], g)
 	}
 }
 
 // launchExpertUpF8Few_1: kernels/h200/base/f8/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpF8Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[127], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[155], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Tiles: kernels/h200/base/f8/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpF8Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[128], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[156], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8_8: kernels/h200/base/f8/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpF8_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[129], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[157], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8_32: kernels/h200/base/f8/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpF8_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[130], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[158], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Odd: kernels/h200/base/f8/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpF8Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[131], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[159], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockE4m3_128: kernels/h200/base/f8block/experts_wide.toml:2, order e4m3, activations rounded to e4m3x128.
@@ -2347,11 +2914,11 @@ func (s *Set) launchExpertUpF8blockE4m3_128(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[132], g)
+		q.Launch(s.kernels[160], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[133], g)
+		q.Launch(s.kernels[161], g)
 	}
 }
 
@@ -2360,11 +2927,11 @@ func (s *Set) launchExpertUpF8blockE4m3_64(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[134], g)
+		q.Launch(s.kernels[162], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[135], g)
+		q.Launch(s.kernels[163], g)
 	}
 }
 
@@ -2372,51 +2939,51 @@ func (s *Set) launchExpertUpF8blockE4m3_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8blockWide(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[136], g)
+		q.Launch(s.kernels[164], g)
 	}
 }
 
 // launchExpertUpF8blockFew_1: kernels/h200/base/f8block/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpF8blockFew_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[137], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[165], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[138], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[166], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[139], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[167], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[140], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[168], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[141], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[169], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:62, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[142], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[170], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[143], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
@@ -2424,49 +2991,49 @@ func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[144], g)
+		q.Launch(s.kernels[172], g)
 	}
 }
 
 // launchExpertUpNvfp4Few_1: kernels/h200/base/nvfp4/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpNvfp4Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[145], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[173], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[146], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[174], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpNvfp4_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[147], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[175], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpNvfp4_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[148], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[176], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpNvfp4Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[149], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[177], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchFill: kernels/lib/cuda/base.toml:576.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
-// launchGatedLinearBf16Wide: kernels/h200/base/bf16/linear_wide.toml:161, order wide.
+// launchGatedLinearBf16Wide: kernels/h200/base/bf16/linear_wide.toml:166, order wide.
 func (s *Set) launchGatedLinearBf16Wide(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2), (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2*min(1, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2477,24 +3044,24 @@ func (s *Set) launchGatedLinearBf16Wide(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[151], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
-// launchGatedLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:180, order few.
+// launchGatedLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:186, order few.
 func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
-// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:170, order unpacked.
+// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:176, order unpacked.
 func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[181], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2505,53 +3072,53 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
-// launchGatedLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:131, order e4m3, activations rounded to e4m3x128.
+// launchGatedLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:135, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchGatedLinearF8blockE4m3Tall(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[183], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
-// launchGatedLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:192, order few.
+// launchGatedLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:197, order few.
 func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
-// launchGatedLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:204, order few.
+// launchGatedLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:209, order few.
 func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
-// launchGatedLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:216, order few.
+// launchGatedLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:221, order few.
 func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
-// launchGatedLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:144, order unpacked.
+// launchGatedLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:149, order unpacked.
 func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[188], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2562,39 +3129,39 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
-// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:204, order spread.
+// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:212, order spread.
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[190], g)
 	}
 }
 
-// launchGatedLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:216, order spread_4.
+// launchGatedLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:224, order spread_4.
 func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
-// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:228, order few.
+// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:236, order few.
 func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
-// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:240, order few.
+// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:248, order few.
 func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -2609,7 +3176,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -2624,11 +3191,11 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[195], g)
 	}
 }
 
-// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:29, order split_2.
+// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:30, order split_2.
 func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2639,11 +3206,11 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
-// launchLinearBf16Split_32Large: kernels/h200/base/bf16/linear_wide.toml:43, order split_1.
+// launchLinearBf16Split_32Large: kernels/h200/base/bf16/linear_wide.toml:45, order split_1.
 func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2654,11 +3221,11 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
-// launchLinearBf16Split_32Middle: kernels/h200/base/bf16/linear_wide.toml:56, order split_4.
+// launchLinearBf16Split_32Middle: kernels/h200/base/bf16/linear_wide.toml:58, order split_4.
 func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2669,11 +3236,11 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
-// launchLinearBf16Split_32: kernels/h200/base/bf16/linear_wide.toml:70, order split_2.
+// launchLinearBf16Split_32: kernels/h200/base/bf16/linear_wide.toml:73, order split_2.
 func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2684,11 +3251,11 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
-// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_wide.toml:84, order split_1.
+// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_wide.toml:88, order split_1.
 func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2699,11 +3266,11 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
-// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:97, order split_2.
+// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:101, order split_2.
 func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2714,11 +3281,11 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
-// launchLinearBf16Wide_128x256: kernels/h200/base/bf16/linear_wide.toml:147, order wide.
+// launchLinearBf16Wide_128x256: kernels/h200/base/bf16/linear_wide.toml:152, order wide.
 func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2729,11 +3296,11 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
-// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:175, order wide.
+// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:180, order wide.
 func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2744,11 +3311,11 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
-// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:188, order wide.
+// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:193, order wide.
 func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2759,11 +3326,11 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
-// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:202, order wide.
+// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:207, order wide.
 func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2774,11 +3341,11 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
-// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:214, order wide.
+// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:219, order wide.
 func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2789,11 +3356,11 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
-// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:226, order wide.
+// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:231, order wide.
 func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2804,7 +3371,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -2812,55 +3379,55 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
-// launchLinearBf16_1Long: kernels/h200/base/bf16/linear_few.toml:14, order few.
+// launchLinearBf16_1Long: kernels/h200/base/bf16/linear_few.toml:15, order few.
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
-// launchLinearBf16_4: kernels/h200/base/bf16/linear_few.toml:26, order few.
+// launchLinearBf16_4: kernels/h200/base/bf16/linear_few.toml:28, order few.
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
-// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:38, order few.
+// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:41, order few.
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
-// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:50, order few.
+// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:54, order few.
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
-// launchLinearBf16_8Long: kernels/h200/base/bf16/linear_few.toml:62, order few.
+// launchLinearBf16_8Long: kernels/h200/base/bf16/linear_few.toml:67, order few.
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
-// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:74, order few.
+// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:80, order few.
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -2875,7 +3442,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -2890,11 +3457,11 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Small: kernels/h200/base/q8_0/linear_wide.toml:30, order split_8.
+// launchLinearQ8_0Split_64Small: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2905,11 +3472,11 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
-// launchLinearQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:44, order split_4.
+// launchLinearQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:46, order split_4.
 func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -2920,11 +3487,11 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:82, order wide.
+// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:85, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2935,11 +3502,11 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:95, order wide.
+// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:98, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2950,11 +3517,11 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
-// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:108, order wide.
+// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:111, order wide.
 func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -2965,7 +3532,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -2973,47 +3540,47 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
-// launchLinearQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:14, order few.
+// launchLinearQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:15, order few.
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
-// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:26, order few.
+// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:28, order few.
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
-// launchLinearQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:38, order few.
+// launchLinearQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:41, order few.
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
-// launchLinearQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:50, order few.
+// launchLinearQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:54, order few.
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
-// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:62, order few.
+// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:67, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -3028,7 +3595,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3043,11 +3610,11 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Small: kernels/h200/q4/linear_wide.toml:31, order split_8.
+// launchLinearQ4_0Split_64Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3058,11 +3625,11 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
-// launchLinearQ4_0Split_64: kernels/h200/q4/linear_wide.toml:45, order split_4.
+// launchLinearQ4_0Split_64: kernels/h200/q4/linear_wide.toml:47, order split_4.
 func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3073,11 +3640,11 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128x256: kernels/h200/q4/linear_wide.toml:59, order wide.
+// launchLinearQ4_0Wide_128x256: kernels/h200/q4/linear_wide.toml:62, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3088,11 +3655,11 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128x128: kernels/h200/q4/linear_wide.toml:72, order wide.
+// launchLinearQ4_0Wide_128x128: kernels/h200/q4/linear_wide.toml:75, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3103,11 +3670,11 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
-// launchLinearQ4_0Wide_64x128: kernels/h200/q4/linear_wide.toml:85, order wide.
+// launchLinearQ4_0Wide_64x128: kernels/h200/q4/linear_wide.toml:88, order wide.
 func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3118,7 +3685,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -3126,47 +3693,47 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
-// launchLinearQ4_0_4: kernels/h200/q4/linear_few.toml:15, order few.
+// launchLinearQ4_0_4: kernels/h200/q4/linear_few.toml:16, order few.
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
-// launchLinearQ4_0_8: kernels/h200/q4/linear_few.toml:27, order few.
+// launchLinearQ4_0_8: kernels/h200/q4/linear_few.toml:29, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
-// launchLinearQ4_0_4Long: kernels/h200/q4/linear_few.toml:39, order few.
+// launchLinearQ4_0_4Long: kernels/h200/q4/linear_few.toml:42, order few.
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
-// launchLinearQ4_0_8Long: kernels/h200/q4/linear_few.toml:51, order few.
+// launchLinearQ4_0_8Long: kernels/h200/q4/linear_few.toml:55, order few.
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
-// launchLinearQ4_0: kernels/h200/q4/linear_few.toml:63, order few.
+// launchLinearQ4_0: kernels/h200/q4/linear_few.toml:68, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -3181,7 +3748,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -3196,11 +3763,11 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Small: kernels/h200/q4/linear_wide.toml:31, order split_8.
+// launchLinearQ4_1Split_64Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
 func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3211,11 +3778,11 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
-// launchLinearQ4_1Split_64: kernels/h200/q4/linear_wide.toml:45, order split_4.
+// launchLinearQ4_1Split_64: kernels/h200/q4/linear_wide.toml:47, order split_4.
 func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3226,11 +3793,11 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128x256: kernels/h200/q4/linear_wide.toml:59, order wide.
+// launchLinearQ4_1Wide_128x256: kernels/h200/q4/linear_wide.toml:62, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3241,11 +3808,11 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128x128: kernels/h200/q4/linear_wide.toml:72, order wide.
+// launchLinearQ4_1Wide_128x128: kernels/h200/q4/linear_wide.toml:75, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3256,11 +3823,11 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
-// launchLinearQ4_1Wide_64x128: kernels/h200/q4/linear_wide.toml:85, order wide.
+// launchLinearQ4_1Wide_64x128: kernels/h200/q4/linear_wide.toml:88, order wide.
 func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3271,7 +3838,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3279,47 +3846,47 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
-// launchLinearQ4_1_4: kernels/h200/q4/linear_few.toml:15, order few.
+// launchLinearQ4_1_4: kernels/h200/q4/linear_few.toml:16, order few.
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
-// launchLinearQ4_1_8: kernels/h200/q4/linear_few.toml:27, order few.
+// launchLinearQ4_1_8: kernels/h200/q4/linear_few.toml:29, order few.
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
-// launchLinearQ4_1_4Long: kernels/h200/q4/linear_few.toml:39, order few.
+// launchLinearQ4_1_4Long: kernels/h200/q4/linear_few.toml:42, order few.
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
-// launchLinearQ4_1_8Long: kernels/h200/q4/linear_few.toml:51, order few.
+// launchLinearQ4_1_8Long: kernels/h200/q4/linear_few.toml:55, order few.
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
-// launchLinearQ4_1: kernels/h200/q4/linear_few.toml:63, order few.
+// launchLinearQ4_1: kernels/h200/q4/linear_few.toml:68, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -3334,7 +3901,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -3349,11 +3916,11 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
-// launchLinearF8Split_16: kernels/h200/base/f8/linear_wide.toml:30, order split_8.
+// launchLinearF8Split_16: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3364,11 +3931,11 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
-// launchLinearF8Split_32: kernels/h200/base/f8/linear_wide.toml:44, order split_8.
+// launchLinearF8Split_32: kernels/h200/base/f8/linear_wide.toml:46, order split_8.
 func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3379,11 +3946,11 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
-// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_wide.toml:58, order split_2.
+// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_wide.toml:61, order split_2.
 func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3394,11 +3961,11 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
-// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_wide.toml:72, order split_4.
+// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_wide.toml:75, order split_4.
 func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3409,11 +3976,11 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
-// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_wide.toml:86, order split_8.
+// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_wide.toml:90, order split_8.
 func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3424,11 +3991,11 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
-// launchLinearF8Split_64: kernels/h200/base/f8/linear_wide.toml:100, order split_4.
+// launchLinearF8Split_64: kernels/h200/base/f8/linear_wide.toml:105, order split_4.
 func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3439,16 +4006,16 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
-// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:150, order unpacked.
+// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:156, order unpacked.
 func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[262], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3459,11 +4026,11 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:190, order wide.
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:196, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3474,11 +4041,11 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:203, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:209, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3489,11 +4056,11 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:216, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:222, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3504,7 +4071,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -3512,47 +4079,47 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
-// launchLinearF8_4: kernels/h200/base/f8/linear_few.toml:14, order few.
+// launchLinearF8_4: kernels/h200/base/f8/linear_few.toml:15, order few.
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
-// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:26, order few.
+// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:28, order few.
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
-// launchLinearF8_4Long: kernels/h200/base/f8/linear_few.toml:38, order few.
+// launchLinearF8_4Long: kernels/h200/base/f8/linear_few.toml:41, order few.
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
-// launchLinearF8_8Long: kernels/h200/base/f8/linear_few.toml:50, order few.
+// launchLinearF8_8Long: kernels/h200/base/f8/linear_few.toml:54, order few.
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
-// launchLinearF8: kernels/h200/base/f8/linear_few.toml:62, order few.
+// launchLinearF8: kernels/h200/base/f8/linear_few.toml:67, order few.
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -3567,7 +4134,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -3582,11 +4149,11 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
-// launchLinearF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:31, order split_6.
+// launchLinearF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:32, order split_6.
 func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3597,11 +4164,11 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Large: kernels/h200/base/f8block/linear_wide.toml:45, order split_1.
+// launchLinearF8blockSplit_32Large: kernels/h200/base/f8block/linear_wide.toml:47, order split_1.
 func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3612,11 +4179,11 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Middle: kernels/h200/base/f8block/linear_wide.toml:58, order split_4.
+// launchLinearF8blockSplit_32Middle: kernels/h200/base/f8block/linear_wide.toml:60, order split_4.
 func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3627,11 +4194,11 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
-// launchLinearF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:72, order split_6.
+// launchLinearF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:75, order split_6.
 func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3642,63 +4209,63 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
-// launchLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:111, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:115, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[279], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:151, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:155, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[281], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x64: kernels/h200/base/f8block/linear_wide.toml:170, order e4m3_halves, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x64: kernels/h200/base/f8block/linear_wide.toml:174, order e4m3_halves, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[283], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
-// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:189, order e4m3_halves, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:193, order e4m3_halves, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[285], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
-// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:208, order wide.
+// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:212, order wide.
 func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3709,7 +4276,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -3717,47 +4284,47 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
-// launchLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:14, order few.
+// launchLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:15, order few.
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
-// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:26, order few.
+// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:28, order few.
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
-// launchLinearF8block_4Long: kernels/h200/base/f8block/linear_few.toml:38, order few.
+// launchLinearF8block_4Long: kernels/h200/base/f8block/linear_few.toml:41, order few.
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
-// launchLinearF8block_8Long: kernels/h200/base/f8block/linear_few.toml:50, order few.
+// launchLinearF8block_8Long: kernels/h200/base/f8block/linear_few.toml:54, order few.
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
-// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:62, order few.
+// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:67, order few.
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -3772,7 +4339,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -3787,11 +4354,11 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
-// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_wide.toml:30, order split_8.
+// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3802,11 +4369,11 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
-// launchLinearNvfp4Split_32: kernels/h200/base/nvfp4/linear_wide.toml:44, order split_8.
+// launchLinearNvfp4Split_32: kernels/h200/base/nvfp4/linear_wide.toml:46, order split_8.
 func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3817,11 +4384,11 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_wide.toml:58, order split_2.
+// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_wide.toml:61, order split_2.
 func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3832,11 +4399,11 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_wide.toml:72, order split_4.
+// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_wide.toml:75, order split_4.
 func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3847,11 +4414,11 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
-// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:86, order split_6.
+// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:90, order split_6.
 func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3862,16 +4429,16 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
-// launchLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:124, order unpacked.
+// launchLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:129, order unpacked.
 func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[301], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3882,11 +4449,11 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:164, order wide.
+// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:169, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3897,11 +4464,11 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:177, order wide.
+// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:182, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3912,11 +4479,11 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
-// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:190, order wide.
+// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:195, order wide.
 func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3927,7 +4494,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -3935,517 +4502,1264 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
-	}
-}
-
-// launchLinearNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:14, order spread.
-func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
-	}
-}
-
-// launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:26, order few.
-func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
-	}
-}
-
-// launchLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:38, order spread_4.
-func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
-	}
-}
-
-// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:50, order few.
-func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
-	}
-}
-
-// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:62, order few.
-func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
-	}
-}
-
-// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:74, order few.
-func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
-	}
-}
-
-// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:86, order few.
-func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
-	}
-}
-
-// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:98, order few.
-func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
-	}
-}
-
-// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:111, order split_1.
-func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
-	}
-}
-
-// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:123, order split_1.
-func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
-	}
-}
-
-// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_wide.toml:135, order split_1.
-func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
-	}
-}
-
-// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:85, order few.
-func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
-	}
-}
-
-// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:97, order few.
-func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
-	}
-}
-
-// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:109, order few.
-func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
-	}
-}
-
-// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:121, order few.
-func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
-	}
-}
-
-// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:133, order few.
-func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
-	}
-}
-
-// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:145, order few.
-func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
-	}
-}
-
-// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:157, order few.
-func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
-	}
-}
-
-// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:58, order split_1.
-func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
-	}
-}
-
-// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/linear_wide.toml:70, order split_1.
-func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
-	}
-}
-
-// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:73, order few.
-func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
-	}
-}
-
-// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:85, order few.
-func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
-	}
-}
-
-// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:97, order few.
-func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
-	}
-}
-
-// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:109, order few.
-func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
-	}
-}
-
-// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:121, order few.
-func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
-	}
-}
-
-// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:133, order few.
-func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
-	}
-}
-
-// launchLogitsQ4_0_1: kernels/h200/q4/linear_few.toml:74, order few.
-func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
-	}
-}
-
-// launchLogitsQ4_0: kernels/h200/q4/linear_few.toml:86, order few.
-func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[306], g)
 	}
 }
 
-// launchLogitsQ4_1_1: kernels/h200/q4/linear_few.toml:74, order few.
-func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:15, order spread.
+func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[307], g)
 	}
 }
 
-// launchLogitsQ4_1: kernels/h200/q4/linear_few.toml:86, order few.
-func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:28, order few.
+func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[308], g)
 	}
 }
 
-// launchLogitsF8Split_16: kernels/h200/base/f8/linear_wide.toml:114, order split_1.
-func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:41, order spread_4.
+func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[309], g)
 	}
 }
 
-// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:126, order split_1.
-func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:54, order few.
+func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[310], g)
 	}
 }
 
-// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:138, order split_1.
-func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:67, order few.
+func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[311], g)
 	}
 }
 
-// launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml:73, order few.
-func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:80, order few.
+func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[312], g)
 	}
 }
 
-// launchLogitsF8_4: kernels/h200/base/f8/linear_few.toml:85, order few.
-func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:93, order few.
+func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[313], g)
 	}
 }
 
-// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:97, order few.
-func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:106, order few.
+func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[314], g)
 	}
 }
 
-// launchLogitsF8_4Long: kernels/h200/base/f8/linear_few.toml:109, order few.
-func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Split_16MiddleAdd: kernels/h200/base/bf16/linear_wide.toml:15, order split_4.
+func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[315], g)
 	}
 }
 
-// launchLogitsF8_8Long: kernels/h200/base/f8/linear_few.toml:121, order few.
-func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Split_16Add: kernels/h200/base/bf16/linear_wide.toml:30, order split_2.
+func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[316], g)
 	}
 }
 
-// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:133, order few.
-func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Split_32MiddleAdd: kernels/h200/base/bf16/linear_wide.toml:58, order split_4.
+func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[317], g)
 	}
 }
 
-// launchLogitsF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:86, order split_1.
-func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Split_32Add: kernels/h200/base/bf16/linear_wide.toml:73, order split_2.
+func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[318], g)
 	}
 }
 
-// launchLogitsF8blockSplit_64: kernels/h200/base/f8block/linear_wide.toml:98, order split_1.
-func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16Split_64Add: kernels/h200/base/bf16/linear_wide.toml:101, order split_2.
+func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[319], g)
 	}
 }
 
-// launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml:73, order few.
-func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
+// launchLinearBf16_1Add: kernels/h200/base/bf16/linear_few.toml:2, order few.
+func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[320], g)
 	}
 }
 
-// launchLogitsF8block_4: kernels/h200/base/f8block/linear_few.toml:85, order few.
-func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16_1LongAdd: kernels/h200/base/bf16/linear_few.toml:15, order few.
+func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[321], g)
 	}
 }
 
-// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:97, order few.
-func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
+// launchLinearBf16_4Add: kernels/h200/base/bf16/linear_few.toml:28, order few.
+func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[322], g)
 	}
 }
 
-// launchLogitsF8block_4Long: kernels/h200/base/f8block/linear_few.toml:109, order few.
-func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16_4LongAdd: kernels/h200/base/bf16/linear_few.toml:41, order few.
+func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[323], g)
 	}
 }
 
-// launchLogitsF8block_8Long: kernels/h200/base/f8block/linear_few.toml:121, order few.
-func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16_8Add: kernels/h200/base/bf16/linear_few.toml:54, order few.
+func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[324], g)
 	}
 }
 
-// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:133, order few.
-func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearBf16_8LongAdd: kernels/h200/base/bf16/linear_few.toml:67, order few.
+func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[325], g)
 	}
 }
 
-// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:100, order split_1.
-func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[326], g)
 	}
 }
 
-// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_wide.toml:112, order split_1.
-func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0Split_64SmallAdd: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
+func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[327], g)
 	}
 }
 
-// launchLogitsNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:109, order spread.
-func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0Split_64Add: kernels/h200/base/q8_0/linear_wide.toml:46, order split_4.
+func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[328], g)
 	}
 }
 
-// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:121, order few.
-func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
+// launchLinearQ8_0_1Add: kernels/h200/base/q8_0/linear_few.toml:2, order few.
+func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[329], g)
 	}
 }
 
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:133, order few.
-func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_4Add: kernels/h200/base/q8_0/linear_few.toml:15, order few.
+func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[330], g)
 	}
 }
 
-// launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:168, order few.
-func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_8Add: kernels/h200/base/q8_0/linear_few.toml:28, order few.
+func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[331], g)
 	}
 }
 
-// launchNormLinearF8block_1Middle: kernels/h200/base/f8block/linear_few.toml:144, order few.
-func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_4LongAdd: kernels/h200/base/q8_0/linear_few.toml:41, order few.
+func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[332], g)
 	}
 }
 
-// launchNormLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:156, order few.
-func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ8_0_8LongAdd: kernels/h200/base/q8_0/linear_few.toml:54, order few.
+func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[333], g)
 	}
 }
 
-// launchNormLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:168, order few.
-func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
+func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[334], g)
 	}
 }
 
-// launchNormLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:180, order few.
-func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ4_0Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
+func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[335], g)
 	}
 }
 
-// launchNormLinearNvfp4_1Middle: kernels/h200/base/nvfp4/linear_few.toml:144, order spread.
-func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+// launchLinearQ4_0Split_64Add: kernels/h200/q4/linear_wide.toml:47, order split_4.
+func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[336], g)
 	}
 }
 
-// launchNormLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:156, order spread.
-func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
+// launchLinearQ4_0_1Add: kernels/h200/q4/linear_few.toml:3, order few.
+func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[337], g)
 	}
 }
 
-// launchNormLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:168, order spread_4.
-func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
+// launchLinearQ4_0_4Add: kernels/h200/q4/linear_few.toml:16, order few.
+func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[338], g)
 	}
 }
 
-// launchNormLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:180, order few.
-func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
+// launchLinearQ4_0_8Add: kernels/h200/q4/linear_few.toml:29, order few.
+func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[339], g)
 	}
 }
 
-// launchNormLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:192, order few.
+// launchLinearQ4_0_4LongAdd: kernels/h200/q4/linear_few.toml:42, order few.
+func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[340], g)
+	}
+}
+
+// launchLinearQ4_0_8LongAdd: kernels/h200/q4/linear_few.toml:55, order few.
+func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[341], g)
+	}
+}
+
+// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
+func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[342], g)
+	}
+}
+
+// launchLinearQ4_1Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
+func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[343], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Add: kernels/h200/q4/linear_wide.toml:47, order split_4.
+func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[344], g)
+	}
+}
+
+// launchLinearQ4_1_1Add: kernels/h200/q4/linear_few.toml:3, order few.
+func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[345], g)
+	}
+}
+
+// launchLinearQ4_1_4Add: kernels/h200/q4/linear_few.toml:16, order few.
+func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[346], g)
+	}
+}
+
+// launchLinearQ4_1_8Add: kernels/h200/q4/linear_few.toml:29, order few.
+func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[347], g)
+	}
+}
+
+// launchLinearQ4_1_4LongAdd: kernels/h200/q4/linear_few.toml:42, order few.
+func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[348], g)
+	}
+}
+
+// launchLinearQ4_1_8LongAdd: kernels/h200/q4/linear_few.toml:55, order few.
+func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[349], g)
+	}
+}
+
+// launchLinearF8Split_16MiddleAdd: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[350], g)
+	}
+}
+
+// launchLinearF8Split_16Add: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
+func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[351], g)
+	}
+}
+
+// launchLinearF8Split_32Add: kernels/h200/base/f8/linear_wide.toml:46, order split_8.
+func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[352], g)
+	}
+}
+
+// launchLinearF8Split_64MiddleAdd: kernels/h200/base/f8/linear_wide.toml:75, order split_4.
+func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[353], g)
+	}
+}
+
+// launchLinearF8Split_64SmallAdd: kernels/h200/base/f8/linear_wide.toml:90, order split_8.
+func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[354], g)
+	}
+}
+
+// launchLinearF8Split_64Add: kernels/h200/base/f8/linear_wide.toml:105, order split_4.
+func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[355], g)
+	}
+}
+
+// launchLinearF8_1Add: kernels/h200/base/f8/linear_few.toml:2, order few.
+func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[356], g)
+	}
+}
+
+// launchLinearF8_4Add: kernels/h200/base/f8/linear_few.toml:15, order few.
+func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[357], g)
+	}
+}
+
+// launchLinearF8_8Add: kernels/h200/base/f8/linear_few.toml:28, order few.
+func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[358], g)
+	}
+}
+
+// launchLinearF8_4LongAdd: kernels/h200/base/f8/linear_few.toml:41, order few.
+func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[359], g)
+	}
+}
+
+// launchLinearF8_8LongAdd: kernels/h200/base/f8/linear_few.toml:54, order few.
+func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[360], g)
+	}
+}
+
+// launchLinearF8blockSplit_16MiddleAdd: kernels/h200/base/f8block/linear_wide.toml:17, order split_4.
+func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[361], g)
+	}
+}
+
+// launchLinearF8blockSplit_16Add: kernels/h200/base/f8block/linear_wide.toml:32, order split_6.
+func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[362], g)
+	}
+}
+
+// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/base/f8block/linear_wide.toml:60, order split_4.
+func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[363], g)
+	}
+}
+
+// launchLinearF8blockSplit_32Add: kernels/h200/base/f8block/linear_wide.toml:75, order split_6.
+func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[364], g)
+	}
+}
+
+// launchLinearF8block_1Add: kernels/h200/base/f8block/linear_few.toml:2, order few.
+func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[365], g)
+	}
+}
+
+// launchLinearF8block_4Add: kernels/h200/base/f8block/linear_few.toml:15, order few.
+func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[366], g)
+	}
+}
+
+// launchLinearF8block_8Add: kernels/h200/base/f8block/linear_few.toml:28, order few.
+func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[367], g)
+	}
+}
+
+// launchLinearF8block_4LongAdd: kernels/h200/base/f8block/linear_few.toml:41, order few.
+func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[368], g)
+	}
+}
+
+// launchLinearF8block_8LongAdd: kernels/h200/base/f8block/linear_few.toml:54, order few.
+func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[369], g)
+	}
+}
+
+// launchLinearNvfp4Split_16MiddleAdd: kernels/h200/base/nvfp4/linear_wide.toml:16, order split_4.
+func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[370], g)
+	}
+}
+
+// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_wide.toml:31, order split_8.
+func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[371], g)
+	}
+}
+
+// launchLinearNvfp4Split_32Add: kernels/h200/base/nvfp4/linear_wide.toml:46, order split_8.
+func (s *Set) launchLinearNvfp4Split_32Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[372], g)
+	}
+}
+
+// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/base/nvfp4/linear_wide.toml:75, order split_4.
+func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[373], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Add: kernels/h200/base/nvfp4/linear_wide.toml:90, order split_6.
+func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[374], g)
+	}
+}
+
+// launchLinearNvfp4Spread_1MiddleAdd: kernels/h200/base/nvfp4/linear_few.toml:2, order spread.
+func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[375], g)
+	}
+}
+
+// launchLinearNvfp4Spread_1Add: kernels/h200/base/nvfp4/linear_few.toml:15, order spread.
+func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[376], g)
+	}
+}
+
+// launchLinearNvfp4_1Add: kernels/h200/base/nvfp4/linear_few.toml:28, order few.
+func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[377], g)
+	}
+}
+
+// launchLinearNvfp4Spread_4Add: kernels/h200/base/nvfp4/linear_few.toml:41, order spread_4.
+func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[378], g)
+	}
+}
+
+// launchLinearNvfp4_4Add: kernels/h200/base/nvfp4/linear_few.toml:54, order few.
+func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[379], g)
+	}
+}
+
+// launchLinearNvfp4_8Add: kernels/h200/base/nvfp4/linear_few.toml:67, order few.
+func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[380], g)
+	}
+}
+
+// launchLinearNvfp4_4LongAdd: kernels/h200/base/nvfp4/linear_few.toml:80, order few.
+func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[381], g)
+	}
+}
+
+// launchLinearNvfp4_8LongAdd: kernels/h200/base/nvfp4/linear_few.toml:93, order few.
+func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[382], g)
+	}
+}
+
+// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:116, order split_1.
+func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[383], g)
+	}
+}
+
+// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:128, order split_1.
+func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[384], g)
+	}
+}
+
+// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_wide.toml:140, order split_1.
+func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[385], g)
+	}
+}
+
+// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:91, order few.
+func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[386], g)
+	}
+}
+
+// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:103, order few.
+func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[387], g)
+	}
+}
+
+// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:115, order few.
+func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[388], g)
+	}
+}
+
+// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:127, order few.
+func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[389], g)
+	}
+}
+
+// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:139, order few.
+func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[390], g)
+	}
+}
+
+// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:151, order few.
+func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[391], g)
+	}
+}
+
+// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:163, order few.
+func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[392], g)
+	}
+}
+
+// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:61, order split_1.
+func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[393], g)
+	}
+}
+
+// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/linear_wide.toml:73, order split_1.
+func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[394], g)
+	}
+}
+
+// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:78, order few.
+func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[395], g)
+	}
+}
+
+// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:90, order few.
+func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[396], g)
+	}
+}
+
+// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:102, order few.
+func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[397], g)
+	}
+}
+
+// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:114, order few.
+func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[398], g)
+	}
+}
+
+// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:126, order few.
+func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[399], g)
+	}
+}
+
+// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:138, order few.
+func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[400], g)
+	}
+}
+
+// launchLogitsQ4_0_1: kernels/h200/q4/linear_few.toml:79, order few.
+func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[401], g)
+	}
+}
+
+// launchLogitsQ4_0: kernels/h200/q4/linear_few.toml:91, order few.
+func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[402], g)
+	}
+}
+
+// launchLogitsQ4_1_1: kernels/h200/q4/linear_few.toml:79, order few.
+func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[403], g)
+	}
+}
+
+// launchLogitsQ4_1: kernels/h200/q4/linear_few.toml:91, order few.
+func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[404], g)
+	}
+}
+
+// launchLogitsF8Split_16: kernels/h200/base/f8/linear_wide.toml:120, order split_1.
+func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[405], g)
+	}
+}
+
+// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:132, order split_1.
+func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[406], g)
+	}
+}
+
+// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:144, order split_1.
+func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[407], g)
+	}
+}
+
+// launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml:78, order few.
+func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[408], g)
+	}
+}
+
+// launchLogitsF8_4: kernels/h200/base/f8/linear_few.toml:90, order few.
+func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[409], g)
+	}
+}
+
+// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:102, order few.
+func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[410], g)
+	}
+}
+
+// launchLogitsF8_4Long: kernels/h200/base/f8/linear_few.toml:114, order few.
+func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[411], g)
+	}
+}
+
+// launchLogitsF8_8Long: kernels/h200/base/f8/linear_few.toml:126, order few.
+func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[412], g)
+	}
+}
+
+// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:138, order few.
+func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[413], g)
+	}
+}
+
+// launchLogitsF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:90, order split_1.
+func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[414], g)
+	}
+}
+
+// launchLogitsF8blockSplit_64: kernels/h200/base/f8block/linear_wide.toml:102, order split_1.
+func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[415], g)
+	}
+}
+
+// launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml:78, order few.
+func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[416], g)
+	}
+}
+
+// launchLogitsF8block_4: kernels/h200/base/f8block/linear_few.toml:90, order few.
+func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[417], g)
+	}
+}
+
+// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:102, order few.
+func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[418], g)
+	}
+}
+
+// launchLogitsF8block_4Long: kernels/h200/base/f8block/linear_few.toml:114, order few.
+func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[419], g)
+	}
+}
+
+// launchLogitsF8block_8Long: kernels/h200/base/f8block/linear_few.toml:126, order few.
+func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[420], g)
+	}
+}
+
+// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:138, order few.
+func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[421], g)
+	}
+}
+
+// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:105, order split_1.
+func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[422], g)
+	}
+}
+
+// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_wide.toml:117, order split_1.
+func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[423], g)
+	}
+}
+
+// launchLogitsNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:117, order spread.
+func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[424], g)
+	}
+}
+
+// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:129, order few.
+func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[425], g)
+	}
+}
+
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:141, order few.
+func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[426], g)
+	}
+}
+
+// launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:174, order few.
+func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[427], g)
+	}
+}
+
+// launchNormLinearF8block_1Middle: kernels/h200/base/f8block/linear_few.toml:149, order few.
+func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[428], g)
+	}
+}
+
+// launchNormLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:161, order few.
+func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[429], g)
+	}
+}
+
+// launchNormLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:173, order few.
+func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[430], g)
+	}
+}
+
+// launchNormLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:185, order few.
+func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[431], g)
+	}
+}
+
+// launchNormLinearNvfp4_1Middle: kernels/h200/base/nvfp4/linear_few.toml:152, order spread.
+func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[432], g)
+	}
+}
+
+// launchNormLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:164, order spread.
+func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[433], g)
+	}
+}
+
+// launchNormLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:176, order spread_4.
+func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[434], g)
+	}
+}
+
+// launchNormLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:188, order few.
+func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[435], g)
+	}
+}
+
+// launchNormLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:200, order few.
 func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[436], g)
 	}
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[341], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[437], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[438], g)
 	}
 }
 
@@ -4453,7 +5767,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[439], g)
 	}
 }
 
@@ -4461,7 +5775,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[440], g)
 	}
 }
 
@@ -4469,7 +5783,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[441], g)
 	}
 }
 
@@ -4477,7 +5791,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[442], g)
 	}
 }
 
@@ -4485,7 +5799,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[443], g)
 	}
 }
 
@@ -4493,7 +5807,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[444], g)
 	}
 }
 
@@ -4501,7 +5815,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[445], g)
 	}
 }
 
@@ -4509,7 +5823,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[446], g)
 	}
 }
 
@@ -4517,7 +5831,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -4525,7 +5839,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[448], g)
 	}
 }
 
@@ -4533,7 +5847,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[449], g)
 	}
 }
 
@@ -4542,13 +5856,13 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[450], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[355], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[451], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
@@ -4556,7 +5870,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[453], g)
 	}
 }
 
@@ -4564,7 +5878,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[454], g)
 	}
 }
 
@@ -4573,13 +5887,13 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[455], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[360], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[456], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[457], g)
 	}
 }
 
@@ -4587,7 +5901,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[458], g)
 	}
 }
 
@@ -4596,13 +5910,13 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[459], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[364], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[460], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -4611,17 +5925,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[462], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[367], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[463], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[464], g)
 	}
 }
 
@@ -4630,13 +5944,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[465], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[370], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[466], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[467], g)
 	}
 }
 
@@ -4644,7 +5958,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[468], g)
 	}
 }
 
@@ -4652,7 +5966,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -4661,17 +5975,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[470], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[375], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[471], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[472], g)
 	}
 }
 
@@ -4680,13 +5994,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[473], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[378], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[474], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -4694,7 +6008,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -4702,7 +6016,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -4711,10 +6025,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[478], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[383], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[479], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
@@ -4722,17 +6036,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[480], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[385], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[481], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -4741,13 +6055,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[483], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[388], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[484], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
@@ -4755,7 +6069,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[390], g)
+		q.Launch(s.kernels[486], g)
 	}
 }
 
@@ -4763,7 +6077,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[487], g)
 	}
 }
 
@@ -4772,10 +6086,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[488], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[393], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[489], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
@@ -4783,17 +6097,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[490], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[395], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[491], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[492], g)
 	}
 }
 
@@ -4802,13 +6116,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[397], g)
+		q.Launch(s.kernels[493], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[398], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[494], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
@@ -4816,7 +6130,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
@@ -4824,7 +6138,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
@@ -4832,7 +6146,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[498], g)
 	}
 }
 
@@ -4840,7 +6154,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[499], g)
 	}
 }
 
@@ -4848,7 +6162,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[500], g)
 	}
 }
 
@@ -4856,7 +6170,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[501], g)
 	}
 }
 
@@ -4864,7 +6178,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[502], g)
 	}
 }
 
@@ -4872,7 +6186,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -4880,7 +6194,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -4888,7 +6202,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -4896,7 +6210,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[506], g)
 	}
 }
 
@@ -4904,7 +6218,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[507], g)
 	}
 }
 
@@ -4912,26 +6226,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[508], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:465.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[413], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[509], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[414], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[510], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:483.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[415], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[511], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:492.
@@ -4939,11 +6253,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[416], g)
+		q.Launch(s.kernels[512], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[417], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -4952,18 +6266,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[418], g)
+		q.Launch(s.kernels[514], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[420], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[516], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:531.
@@ -4971,11 +6285,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[517], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[518], g)
 	}
 }
 
@@ -4983,7 +6297,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[519], g)
 	}
 }
 
@@ -4992,7 +6306,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[520], g)
 	}
 }
 
@@ -5000,7 +6314,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[425], g)
+		q.Launch(s.kernels[521], g)
 	}
 }
 
@@ -5008,7 +6322,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[426], g)
+		q.Launch(s.kernels[522], g)
 	}
 }
 
@@ -5016,7 +6330,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[427], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
@@ -5024,7 +6338,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -5032,7 +6346,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -5040,7 +6354,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[430], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -5048,7 +6362,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[431], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -5056,7 +6370,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[432], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -5087,6 +6401,11 @@ func unsupported(operation string, scheme op.Scheme) error {
 
 type argumentsExpertDown struct {
 	op.ExpertDown
+	scratch op.Ptr
+}
+
+type argumentsExpertDownAdd struct {
+	op.ExpertDownAdd
 	scratch op.Ptr
 }
 

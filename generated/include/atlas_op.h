@@ -133,6 +133,28 @@ static_assert(offsetof(atlas_ExpertDown, W) == 48, "op.ExpertDown.W");
 static_assert(offsetof(atlas_ExpertDown, Rows) == 96, "op.ExpertDown.Rows");
 static_assert(offsetof(atlas_ExpertDown, TopK) == 100, "op.ExpertDown.TopK");
 
+typedef struct atlas_ExpertDownAdd {
+    atlas_act *Out;         // inout [Rows,W.Rows]
+    const atlas_act *In;    // in    [Rows*TopK,W.Cols]
+    const int32_t *IDs;     // in    [Rows,TopK]
+    const float *Weights;   // in    [Rows,TopK]
+    const int32_t *Order;   // in    [Rows*TopK]
+    const int32_t *Starts;  // in    [W.Count+1]
+    atlas_Weight W;         // in
+    int32_t Rows;
+    int32_t TopK;
+} atlas_ExpertDownAdd;
+static_assert(sizeof(atlas_ExpertDownAdd) == 104, "size of op.ExpertDownAdd");
+static_assert(offsetof(atlas_ExpertDownAdd, Out) == 0, "op.ExpertDownAdd.Out");
+static_assert(offsetof(atlas_ExpertDownAdd, In) == 8, "op.ExpertDownAdd.In");
+static_assert(offsetof(atlas_ExpertDownAdd, IDs) == 16, "op.ExpertDownAdd.IDs");
+static_assert(offsetof(atlas_ExpertDownAdd, Weights) == 24, "op.ExpertDownAdd.Weights");
+static_assert(offsetof(atlas_ExpertDownAdd, Order) == 32, "op.ExpertDownAdd.Order");
+static_assert(offsetof(atlas_ExpertDownAdd, Starts) == 40, "op.ExpertDownAdd.Starts");
+static_assert(offsetof(atlas_ExpertDownAdd, W) == 48, "op.ExpertDownAdd.W");
+static_assert(offsetof(atlas_ExpertDownAdd, Rows) == 96, "op.ExpertDownAdd.Rows");
+static_assert(offsetof(atlas_ExpertDownAdd, TopK) == 100, "op.ExpertDownAdd.TopK");
+
 typedef struct atlas_ExpertUp {
     atlas_act *Out;         // out   [Rows*TopK,W.Rows/2]
     const atlas_act *In;    // in    [Rows,W.Cols]
@@ -198,6 +220,22 @@ static_assert(offsetof(atlas_Linear, Bias) == 16, "op.Linear.Bias");
 static_assert(offsetof(atlas_Linear, W) == 24, "op.Linear.W");
 static_assert(offsetof(atlas_Linear, Rows) == 72, "op.Linear.Rows");
 static_assert(offsetof(atlas_Linear, OutPitch) == 76, "op.Linear.OutPitch");
+
+typedef struct atlas_LinearAdd {
+    atlas_act *Out;       // inout [Rows:OutPitch,W.Rows]
+    const atlas_act *In;  // in    [Rows,W.Cols]
+    const float *Bias;    // in    [W.Rows], may be null
+    atlas_Weight W;       // in
+    int32_t Rows;
+    int32_t OutPitch;
+} atlas_LinearAdd;
+static_assert(sizeof(atlas_LinearAdd) == 80, "size of op.LinearAdd");
+static_assert(offsetof(atlas_LinearAdd, Out) == 0, "op.LinearAdd.Out");
+static_assert(offsetof(atlas_LinearAdd, In) == 8, "op.LinearAdd.In");
+static_assert(offsetof(atlas_LinearAdd, Bias) == 16, "op.LinearAdd.Bias");
+static_assert(offsetof(atlas_LinearAdd, W) == 24, "op.LinearAdd.W");
+static_assert(offsetof(atlas_LinearAdd, Rows) == 72, "op.LinearAdd.Rows");
+static_assert(offsetof(atlas_LinearAdd, OutPitch) == 76, "op.LinearAdd.OutPitch");
 
 typedef struct atlas_Logits {
     float *Out;            // out   [Rows,W.Rows]

@@ -326,6 +326,11 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// ExpertDownAdd: no kernel.
+func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
+	return false
+}
+
 // ExpertUp: kernels/lib/cuda/bf16.toml:80, 90;
 // kernels/lib/cuda/frag.toml:101, 113, 125.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
@@ -500,6 +505,11 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	default:
 		q.Fail(unsupported("Linear", a.W.Scheme))
 	}
+}
+
+// LinearAdd: no kernel.
+func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
+	return false
 }
 
 // Logits: kernels/lib/cuda/bf16.toml:61, 71;

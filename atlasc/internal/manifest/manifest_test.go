@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
@@ -57,6 +58,34 @@ func TestRead(t *testing.T) {
 	for i, c := range cases {
 		if want := (diag.Pos{File: "kernels/a.toml", Line: c.want}); c.got != want {
 			t.Errorf("position %d: got %v, want %v", i, c.got, want)
+		}
+	}
+}
+
+func TestEntriesServeFurtherOperations(t *testing.T) {
+	const text = "[[kernel]]\nop = 'Linear'\nname = 'x'\nalso = { %s }\nbody = 'x.h'\ninst = 'x'\ngrid = ['1']\n[[kernel]]\nop = 'Norm'\nname = 'y'\nbody = 'y.h'\ninst = 'y'\ngrid = ['1']\n"
+	cases := []struct {
+		also     string
+		kernels  string
+		findings int
+	}{
+		{"", "[Linear x Norm y]", 0},
+		{"add = 'LinearAdd'", "[Linear x LinearAdd x_add Norm y]", 0},
+		{"b = 'B', a = 'A'", "[Linear x A x_a B x_b Norm y]", 0},
+		{"add = 1", "[Linear x  x_add Norm y]", 1},
+		{"Add = 'LinearAdd'", "[Linear x LinearAdd x_Add Norm y]", 1},
+	}
+	for _, c := range cases {
+		var diags diag.List
+		var got []string
+		for _, k := range Read("a.toml", fmt.Sprintf(text, c.also), Parameters{}, &diags).Kernels {
+			if k.At("inst").Line == 0 || k.Also != nil {
+				t.Errorf("also = { %s }: %s stands at %v and serves %v besides", c.also, k.Name, k.At("inst"), k.Also)
+			}
+			got = append(got, k.Op, k.Name)
+		}
+		if fmt.Sprint(got) != c.kernels || len(diags) != c.findings {
+			t.Errorf("also = { %s }: got %v and %v, want %s and %d findings", c.also, got, diags, c.kernels, c.findings)
 		}
 	}
 }
