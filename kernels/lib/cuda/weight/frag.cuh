@@ -31,7 +31,7 @@ __device__ inline uint32_t high_twice(uint32_t x) {
     return reinterpret_cast<const uint32_t &>(p);
 }
 
-constexpr uint32_t kTwo118 = 0x7a807a80, kTwo120 = 0x7b807b80;  // pairs of bf16
+constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo118 = 0x7a807a80, kTwo120 = 0x7b807b80;  // pairs of bf16
 
 // Two e4m3 codes in a half, the first s eeee mmm at bits 15, 10-4, the second at bits 11, 14-12, 3-0. Gives both as bf16,
 // times 2⁻¹²⁰.
@@ -46,7 +46,7 @@ __device__ inline void decode_e2m1(uint32_t w, uint32_t (&a)[4]) {
     a[0] = w << 6 & 0x81c081c0;
     a[1] = w << 2 & 0x81c081c0;
     a[2] = __funnelshift_r(w, w, 4) & 0x81c081c0;
-    a[3] = (w & 0x81808180) | (w >> 8 & 0x00400040);
+    a[3] = (w & 0x81808180) | multiply_pair(w & 0x40004000, kTwoMinus128);  // a shift by 8, but not where masks are made
 }
 
 // Two signed bytes in a half, the first low. bf16 holds 128+x exactly for 0 <= x < 128.
@@ -84,7 +84,8 @@ struct frag {
         return reinterpret_cast<const float *>(strip(w, m, (w.Rows + 15) / 16))[size_t(i) * ((w.Cols + 127) / 128) + j];
     }
 
-    // Codes of a step, two words or one, without block scales; f8 is exact, e2m1 is times 2⁻¹²⁶.
+    // Codes of a step, two words or one, without block scales; f8 is exact, or times 2⁻¹²⁰ where kAsDecoded, e2m1 is times 2⁻¹²⁶.
+    template <bool kAsDecoded = false>
     __device__ static void codes(const uint4 &lane_bytes, int step, uint32_t (&a)[4]) {
         const uint32_t w[4] = {lane_bytes.x, lane_bytes.y, lane_bytes.z, lane_bytes.w};
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
@@ -98,7 +99,8 @@ struct frag {
         } else {
             decode_e4m3(w[2 * step], a[0], a[1]), decode_e4m3(w[2 * step + 1], a[2], a[3]);
 #pragma unroll
-            for (int r = 0; r < 4; r++) a[r] = multiply_pair(a[r], kTwo120);
+            for (int r = 0; r < 4; r++)
+                if (!kAsDecoded) a[r] = multiply_pair(a[r], kTwo120);
         }
     }
 };

@@ -1,8 +1,9 @@
 // Linear, LinearAdd and Logits of at most kRows rows, eight at most, any scheme. Eight warps, a team, make kStrips·16 outputs at a time:
 // unit u of 64 columns belongs to warp u % 8, and the eight sums are added in order. A warp that copies keeps a ring full: a
 // stage is 8·kUnits units of a team's strips. kResident activations stay in shared memory and every team has its ring; others
-// come with the stages, which all teams share. Weights are on their way before the kernel before this one has ended. The bits
-// of a row depend on the scheme alone, and are those of linear_ring.cuh; kSpread (nvfp4, resident) has bits of its own.
+// come with the stages, which all teams share. Weights are on their way before the kernel before this one has ended, but only kEarly
+// stages of a ring at a time until it was full once: rows that stay wait behind all that was asked for before them, and memory needs
+// no more than about 40 KB on their way to a multiprocessor. The bits of a row depend on the scheme alone, and are those of linear_ring.cuh; kSpread (nvfp4, resident) has bits of its own.
 // kNorm: rows are normalised first (at most 4096 columns). kGate: a strip of gates and that of the same outputs' other factor
 // at a time, and SwiGLU of both. kAdd: sums are added to what is there.
 //
@@ -21,10 +22,10 @@ namespace atlas {
 extern __shared__ __align__(1024) uint8_t eight_shared[];
 
 // unit_product and spread_product alike.
-template <atlas_Scheme kScheme, int kRows, int kStrips, bool kSpreads>
-struct eight_product : unit_product<kScheme, 1, kStrips> {
-    using base = unit_product<kScheme, 1, kStrips>;
-    static constexpr float kFactor = unit<kScheme>::kFactor;
+template <atlas_Scheme kScheme, int kRows, int kStrips, bool kSpreads, lifting kLifting>
+struct eight_product : unit_product<kScheme, 1, kStrips, kLifting> {
+    using base = unit_product<kScheme, 1, kStrips, kLifting>;
+    static constexpr float kFactor = kLifting == kAsTheyAre ? unit<kScheme>::kFactor : 0x1p56f;
     struct lines {
         uint32_t from, lanes[1];
         __device__ lines(uint32_t from, int rows, int pitch, uint32_t) : from(held(from)), lanes{held(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
@@ -36,15 +37,17 @@ struct eight_product : unit_product<kScheme, 1, kStrips> {
     };
     __device__ static int scales_at() { return unit<kScheme>::scales_at(); }
     __device__ void load(uint32_t codes, uint32_t scales, int strip_bytes, const lines &x, int offset) { base::load(codes, scales, strip_bytes, x.from + offset, x.lanes); }
-    __device__ void multiply(const lines &x, int offset, int left, const float (&block)[kStrips], float (&c)[kStrips][1][4]) {
-        base::multiply(x.from + offset, x.lanes, left, block, c);
+    template <int kUnits>
+    __device__ static void multiply(eight_product *units, const lines &x, int offset, int left, const float (&block)[kUnits][kStrips], float (&c)[kStrips][1][4]) {
+#pragma unroll
+        for (int u = 0; u < kUnits; u++) units[u].base::multiply(x.from + offset + u * 1024, x.lanes, left, block[u], c);
     }
     __device__ static void gather(float (&)[4]) {}
     __device__ static int row_of(int i) { return lane() % 4 * 2 + i % 2; }
 };
-template <atlas_Scheme kScheme, int kRows, int kStrips>
-struct eight_product<kScheme, kRows, kStrips, true> : spread_product<kRows, kStrips> {
-    static_assert(kScheme == ATLAS_SCHEME_NVFP4, "codes without an offset, scales of 16 columns");
+template <atlas_Scheme kScheme, int kRows, int kStrips, lifting kLifting>
+struct eight_product<kScheme, kRows, kStrips, true, kLifting> : spread_product<kRows, kStrips> {
+    static_assert(kScheme == ATLAS_SCHEME_NVFP4 && kLifting == kLifted, "codes without an offset, scales of 16 columns");
 };
 
 // What else a kernel does.
@@ -54,17 +57,18 @@ template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, 
 struct eight {
     using unit_t = unit<kScheme>;
     static constexpr bool kSpreads = kExtra & kSpread, kNorms = kExtra & kNorm, kGates = kExtra & kGate, kSums = kExtra & kAdd;
-    using product_t = eight_product<kScheme, kRows, kStrips, kSpreads>;
+    static constexpr lifting kLifting = !kSpreads && kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_F8BLOCK ? kAsTheyAre : kResident ? kLifted : kLifts;
+    using product_t = eight_product<kScheme, kRows, kStrips, kSpreads, kLifting>;
     static constexpr int kRings = kResident ? kTeams : 1, kWarps = 8 * kTeams, kThreads = (kWarps + kRings) * 32;
     static constexpr int kSharers = kTeams / kRings, kGroup = kSharers * kStrips;                    // teams of a ring; strips
     static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
     static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;                // pieces of a stage's strip
     static constexpr int kRowsAt = kGroup * kStrip;
     static constexpr int kBarriersAt = kTeams * 8192;  // after two sides of eight sums of 16·8
-    static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams + (kEarly < kStages)) * 8 + 127) / 128 * 128;
+    static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
     static constexpr int kZeros = kSpreads ? kUnits * 1024 : 0, kStagesAt = kZerosAt + kZeros;  // what spread_product reads as zeros
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
-    static_assert(kEarly >= 1 && kEarly <= kStages, "stages that a ring asks for before there are rows");
+    static_assert(kEarly >= 1 && kEarly <= kStages && (kResident || kEarly == kStages), "stages on their way at a time");
     static_assert(kRows >= 1 && kRows <= 8 && kStrips <= 8, "columns of a product; a strip for each warp");
     static_assert((kExtra & ~kAdd) == kPlain || kResident, "rows that stay");
     static_assert(!kGates || kStrips == 2, "a gate and its other factor");
@@ -75,7 +79,6 @@ struct eight {
     __device__ static uint32_t empty(int slot) { return barrier(kRings * kStages + slot); }
     __device__ static uint32_t put(int team, int side) { return barrier(2 * kRings * kStages + team * 4 + side); }
     __device__ static uint32_t taken(int team, int side) { return barrier(2 * kRings * kStages + team * 4 + 2 + side); }
-    __device__ static uint32_t rows_there() { return barrier(2 * kRings * kStages + 4 * kTeams); }
     __device__ static uint32_t at_slot(int slot) { return shared_address(eight_shared) + kStagesAt + slot * kStage; }
     __device__ static uint32_t resident_rows() { return shared_address(eight_shared) + kShared; }
 
@@ -93,7 +96,6 @@ struct eight {
         if (warp() >= kWarps) {
             if (warp() == kWarps && lane() == 0) {
                 for (int s = 0; s < kRings * kStages; s++) init_barrier(full(s), kResident ? 1 : 2), init_barrier(empty(s), 8 * kSharers * 32);
-                if (kEarly < kStages) init_barrier(rows_there(), 1);
                 for (int t = 0; t < kTeams; t++)
                     for (int s = 0; s < 2; s++) init_barrier(put(t, s), 8 * 32), init_barrier(taken(t, s), 32);
                 fence_barriers();
@@ -147,10 +149,16 @@ struct eight {
     }
     template <typename Line>
     __device__ void copy(const atlas_Weight &w, const Line &line) const {
-        const int all = first < groups ? ((groups - 1 - first) / step + 1) * stages : 0, early = min(kEarly, all), slots = ring * kStages;
+        const int all = first < groups ? ((groups - 1 - first) / step + 1) * stages : 0, slots = ring * kStages;
+        int early = min(kEarly, all);
         place next = {first, 0};
         for (int slot = 0; slot < early; slot++, next = after(next)) copy_weights(w, slots + slot, next);
         __syncthreads();
+        if constexpr (kResident)
+            for (; early < min(kStages, all); early++, next = after(next)) {
+                wait_barrier(full(slots + early - kEarly), 0);
+                copy_weights(w, slots + early, next);
+            }
         int present = 0, row_stage = 0;
         if constexpr (!kResident) {
             wait_for_previous();
@@ -162,8 +170,6 @@ struct eight {
         };
         if constexpr (!kResident)
             for (int slot = 0; slot < early; slot++) next_rows(slot);
-        else if constexpr (kEarly < kStages)
-            wait_barrier(rows_there(), 0);
         for (int begun = early, slot = early % kStages, phase = early / kStages ^ 1; begun < all; begun++, next = after(next)) {
             wait_barrier(empty(slots + slot), phase);
             copy_weights(w, slots + slot, next);
@@ -207,7 +213,7 @@ struct eight {
         const auto load_scales = [&](int group) {
 #pragma unroll
             for (int s = 0; s < kStrips; s++)
-                if (group < groups) next_scales[s].load(w, strip_at(group, s), part, units);
+                if (group < groups) next_scales[s].load(w, strip_at(group, s), part, 0, units);
         };
         const auto load_finish = [&](int group) {
             if constexpr (kGates) {
@@ -233,7 +239,6 @@ struct eight {
         load_scales(first), load_finish(first);
         make_rows(line, norm);
         load_there(first);
-        if (kResident && kEarly < kStages && threadIdx.x == 0) arrive(rows_there());
         const uint32_t memory = shared_address(eight_shared);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
         const uint32_t codes_at = held(ring_at + own + lane() * 16), scales_at = held(ring_at + own + product_t::scales_at());
@@ -248,29 +253,33 @@ struct eight {
             for (int stage = 0; stage < stages; stage++) {
                 const uint32_t codes = codes_at + slot * kStage, weight_scales = scales_at + slot * kStage;
                 const typename product_t::lines x = lines.moved(kResident ? stage * 8 * kUnits * 128 : slot * kStage);
-                const auto times = [&](product_t &p, int i) {
-                    float block[kStrips];
+                if (stage && stage * kUnits % 32 == 0)
 #pragma unroll
-                    for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, strip_at(group, s), part, stage * kUnits + i);
-                    p.multiply(x, i * 1024, cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
-                };
+                    for (int s = 0; s < kStrips; s++) scales[s].load(w, strip_at(group, s), part, stage * kUnits, units);
                 wait_barrier(full_at + slot * 8, phase);
-                product_t p[2];
-                if ((stage + 1) * 8 * kUnits <= units) {
-                    p[0].load(codes, weight_scales, kStrip, x, 0);
+                if ((stage + 1) * 8 * kUnits * 64 <= cols) {
+                    product_t p[kUnits];
+                    float block[kUnits][kStrips];
 #pragma unroll
                     for (int i = 0; i < kUnits; i++) {
-                        if (i + 1 < kUnits) p[(i + 1) % 2].load(codes + (i + 1) * 8 * unit_t::kBytes, weight_scales + (i + 1) * 8 * unit_t::kBytes, kStrip, x, (i + 1) * 1024);
-                        times(p[i % 2], i);
+                        p[i].load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
+#pragma unroll
+                        for (int s = 0; s < kStrips; s++) block[i][s] = scales[s].of(stage * kUnits + i);
                     }
+                    arrive(full_at + (kRings * kStages + slot) * 8);
+                    product_t::multiply(p, x, 0, 64, block, c);
                 } else {
 #pragma unroll 1
                     for (int i = 0; (stage * kUnits + i) * 8 + part < units; i++) {
-                        p[0].load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
-                        times(p[0], i);
+                        product_t p;
+                        float block[1][kStrips];
+                        p.load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
+#pragma unroll
+                        for (int s = 0; s < kStrips; s++) block[0][s] = scales[s].of(stage * kUnits + i);
+                        product_t::multiply(&p, x, i * 1024, cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
                     }
+                    arrive(full_at + (kRings * kStages + slot) * 8);
                 }
-                arrive(full_at + (kRings * kStages + slot) * 8);
                 if (++slot == kStages) slot = 0, phase ^= 1;
             }
 #pragma unroll
@@ -316,7 +325,7 @@ struct eight {
     __device__ void make_rows(const Line &line, const row_norm &norm) const {
         if constexpr (kNorms) {
             if (norm.scale) {
-                normed_rows<kRows, kWarps * 32, kSpreads> normed = {norm, cols};
+                normed_rows<kRows, kWarps * 32, kLifting == kLifted> normed = {norm, cols};
                 normed.prepare();
                 wait_for_previous();
                 normed.make(resident_rows(), pitch, rows, reinterpret_cast<float *>(eight_shared));
@@ -324,21 +333,20 @@ struct eight {
             }
         }
         wait_for_previous();  // not by looking at a barrier again and again
-        if constexpr (kResident) keep_rows<kRows, kWarps * 32, kSpreads>(resident_rows(), pitch, rows, cols, line);
+        if constexpr (kResident) keep_rows<kRows, kWarps * 32, kLifting == kLifted>(resident_rows(), pitch, rows, cols, line);
     }
 
-    // f8block's scales of a warp's units of a strip: lane l keeps that of the warp's unit number l.
+    // f8block's scales of 32 of a warp's units of a strip, from the warp's unit number `from` on.
     struct block_scales {
+        static_assert(32 % kUnits == 0, "a stage's units are kept at once");
         float mine = 0;
-        __device__ void load(const atlas_Weight &w, int strip, int part, int units) {
+        __device__ void load(const atlas_Weight &w, int strip, int part, int from, int units) {
+            const int u = (from + lane()) * 8 + part;
             if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK)
-                if (lane() * 8 + part < units && strip * 16 < w.Rows) mine = frag<kScheme>::block_scale(w, 0, strip, (lane() * 8 + part) / 2);
+                if (u < units && strip * 16 < w.Rows) mine = frag<kScheme>::block_scale(w, 0, strip, u / 2);
         }
-        __device__ float of(const atlas_Weight &w, int strip, int part, int i) const {
-            if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
-                if (i < 32) return __shfl_sync(kAllLanes, mine, i);
-                return strip * 16 < w.Rows ? frag<kScheme>::block_scale(w, 0, strip, (i * 8 + part) / 2) : 0;
-            }
+        __device__ float of(int i) const {
+            if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return __shfl_sync(kAllLanes, mine, i % 32);
             return 0;
         }
     };

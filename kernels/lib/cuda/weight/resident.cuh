@@ -14,15 +14,15 @@ struct row_norm {
     float eps;
 };
 
-// Stores eight elements of a row, times what spread.cuh asks for where kSpreads.
-template <bool kSpreads>
+// Stores eight elements of a row, times 2⁶⁴ where kLifts.
+template <bool kLifts>
 __device__ void keep(uint32_t row, int chunk, uint4 x) {
-    if (kSpreads) x = {multiply_pair(x.x, kTwo64), multiply_pair(x.y, kTwo64), multiply_pair(x.z, kTwo64), multiply_pair(x.w, kTwo64)};
+    if (kLifts) x = {multiply_pair(x.x, kTwo64), multiply_pair(x.y, kTwo64), multiply_pair(x.z, kTwo64), multiply_pair(x.w, kTwo64)};
     store_shared(row + chunk * 16, x);
 }
 
 // line(r) is row r, null counts as zeros. The kernel before must have ended.
-template <int kRows, int kThreads, bool kSpreads, typename Line>
+template <int kRows, int kThreads, bool kLifts, typename Line>
 __device__ void keep_rows(uint32_t to, int pitch, int rows, int cols, const Line &line) {
     constexpr int kTurns = kRows == 1 ? 3 : 1;
     const int chunks = (cols + 63) / 64 * 8;
@@ -42,7 +42,7 @@ __device__ void keep_rows(uint32_t to, int pitch, int rows, int cols, const Line
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
                 const int c = first + t * kThreads;
-                if (r < rows && c < chunks) keep<kSpreads>(to + r * pitch, c, x[t][r]);
+                if (r < rows && c < chunks) keep<kLifts>(to + r * pitch, c, x[t][r]);
             }
     }
     sync_named<kThreads>(1);
@@ -50,7 +50,7 @@ __device__ void keep_rows(uint32_t to, int pitch, int rows, int cols, const Line
 
 // Rows of at most 4096 columns, a multiple of 8, with the bits of rmsnorm.cuh; prepare() before the kernel before has ended.
 // partial has room for 16·kRows floats.
-template <int kRows, int kThreads, bool kSpreads>
+template <int kRows, int kThreads, bool kLifts>
 struct normed_rows {
     static constexpr int kWarps = kThreads / 32, kTurns = (16 + kWarps - 1) / kWarps;
     row_norm norm;
@@ -102,7 +102,7 @@ struct normed_rows {
                 f32x8 y = widen(x[t][r]);
 #pragma unroll
                 for (int i = 0; i < 8; i++) y.v[i] *= inverse * scale[t].v[i];
-                keep<kSpreads>(to + r * pitch, c / 8, narrow(y));
+                keep<kLifts>(to + r * pitch, c / 8, narrow(y));
                 if (says && c < cols) *reinterpret_cast<uint4 *>(norm.sum + size_t(r) * cols + c) = x[t][r];
             }
         }

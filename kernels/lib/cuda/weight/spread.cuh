@@ -1,13 +1,11 @@
 // nvfp4 times one to four rows of activations. Of the eight columns of a product two, or four, belong to each step of 16 columns of
 // weights and are zeros in the other steps: a sum takes four steps, or two, and still has each step's own, which one lane of four,
-// or two, multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are times 2⁶⁴: beyond
-// ±2⁶³ they overflow.
+// or two, multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are
+// lifted (unit.cuh).
 #pragma once
 #include "lib/cuda/weight/unit.cuh"
 
 namespace atlas {
-
-constexpr uint32_t kTwo64 = 0x5f805f80;  // a pair of bf16
 
 template <int kRows, int kStrips>
 struct spread_product {
@@ -46,26 +44,33 @@ struct spread_product {
             for (int j = 0; j < kSums; j++) scales[s][j] = load_shared_half(scale_at + s * strip_bytes + j * 4);
         }
     }
-    __device__ void multiply(const lines &, int, int, const float (&)[kStrips], float (&c)[kStrips][1][4]) const {
-        float p[kStrips][kSums][4] = {};
+    // c += kUnits units, whose sums depend on nothing of one another.
+    template <int kUnits>
+    __device__ static void multiply(const spread_product *units, const lines &, int, int, const float (&)[kUnits][kStrips], float (&c)[kStrips][1][4]) {
+        float p[kUnits][kStrips][kSums][4] = {};
 #pragma unroll
         for (int step = 0; step < 4; step++)
 #pragma unroll
-            for (int s = 0; s < kStrips; s++) {
-                const uint32_t w[4] = {codes[s].x, codes[s].y, codes[s].z, codes[s].w};
-                uint32_t a[4];
-                decode_e2m1(w[step], a);
-                product(p[s][step * kSums / 4], a, x[step / 2][step % 2 * 2], x[step / 2][step % 2 * 2 + 1]);
-            }
+            for (int u = 0; u < kUnits; u++)
 #pragma unroll
-        for (int s = 0; s < kStrips; s++)
+                for (int s = 0; s < kStrips; s++) {
+                    const uint4 &codes = units[u].codes[s];
+                    const uint32_t w[4] = {codes.x, codes.y, codes.z, codes.w}, (&b)[4] = units[u].x[step / 2];
+                    uint32_t a[4];
+                    decode_e2m1(w[step], a);
+                    product(p[u][s][step * kSums / 4], a, b[step % 2 * 2], b[step % 2 * 2 + 1]);
+                }
 #pragma unroll
-            for (int j = 0; j < kSums; j++) {
-                const float2 by = scale_of(scales[s][j]);
+        for (int u = 0; u < kUnits; u++)
 #pragma unroll
-                for (int i = 0; i < 4; i++)
-                    if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[s][j][i], i < 2 ? by.x : by.y, c[s][0][i]);
-            }
+            for (int s = 0; s < kStrips; s++)
+#pragma unroll
+                for (int j = 0; j < kSums; j++) {
+                    const float2 by = scale_of(units[u].scales[s][j]);
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[u][s][j][i], i < 2 ? by.x : by.y, c[s][0][i]);
+                }
     }
 
     // Adds up what the lanes of a row have; the row of a lane's sum i, or kRows where another lane has the same.

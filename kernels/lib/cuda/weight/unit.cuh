@@ -54,10 +54,11 @@ struct unit {
 #pragma unroll
             for (int b = 0; b < 2; b++) scales[b].x = load_shared1(lane_scales + b * layout::kBlock);
     }
-    // The fragments of the two steps of a half.
+    // The fragments of the two steps of a half; kAsDecoded as in frag::codes.
+    template <bool kAsDecoded = false>
     __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
-        layout::codes(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half : 0, a[0]);
-        layout::codes(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half + 1 : 1, a[1]);
+        layout::template codes<kAsDecoded>(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half : 0, a[0]);
+        layout::template codes<kAsDecoded>(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half + 1 : 1, a[1]);
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
             const nvfp4_scales s(scales[0]);
             s.apply(2 * half, a[0]), s.apply(2 * half + 1, a[1]);
@@ -105,6 +106,7 @@ struct unit<ATLAS_SCHEME_BF16> {
 #pragma unroll
         for (int s = 0; s < 4; s++) load_matrices(steps[s], row + ((2 * s + lane() / 16) ^ lane() % 8) * 16);
     }
+    template <bool = false>
     __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
 #pragma unroll
         for (int s = 0; s < 2; s++)
@@ -115,9 +117,19 @@ struct unit<ATLAS_SCHEME_BF16> {
     __device__ float2 minima(int) const { return {}; }
 };
 
+// Codes that stay as they are decoded are so small that activations are taken times 2⁶⁴ (beyond ±2⁶³ they overflow), and whoever uses
+// the sums takes out what is left. kLifted: the activations are; kLifts: a product does that to what it reads.
+enum lifting { kAsTheyAre, kLifted, kLifts };
+template <lifting kLifting>
+__device__ void lift(uint32_t (&x)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (kLifting == kLifts) x[i] = multiply_pair(x[i], kTwo64);
+}
+
 // c += a unit of strips, strip_bytes apart, times activations. Row r of tile j lies at x + lanes[j] for the lane whose turn it
 // is in ldmatrix. left: columns that there are; block: f8block's scale of each strip.
-template <atlas_Scheme kScheme, int kTiles, int kStrips>
+template <atlas_Scheme kScheme, int kTiles, int kStrips, lifting kLifting = kAsTheyAre>
 struct unit_product {
     using unit_t = unit<kScheme>;
     static constexpr bool kEarly = kTiles <= 2;  // both halves' activations at once
@@ -147,9 +159,11 @@ struct unit_product {
 #pragma unroll
                 for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j] + half * 64);
 #pragma unroll
+            for (int j = 0; j < kTiles; j++) lift<kLifting>(x[j][kEarly ? half : 0]);
+#pragma unroll
             for (int s = 0; s < kStrips; s++) {
                 uint32_t a[2][4];
-                weights[s].fragments(half, a);
+                weights[s].template fragments<kLifting != kAsTheyAre>(half, a);
                 const float2 factor = weights[s].factors(half, block[s]);
 #pragma unroll
                 for (int j = 0; j < kTiles; j++) {
