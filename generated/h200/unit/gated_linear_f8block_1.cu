@@ -15,6 +15,6 @@ struct arguments {
     atlas_GatedLinear op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_gated_linear_f8block_1(const __grid_constant__ arguments a) {
-    gated_linear_eight<ATLAS_SCHEME_F8BLOCK, 1, 1, 1, 3>(a.op);
+extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_f8block_1(const __grid_constant__ arguments a) {
+    gated_linear_eight<ATLAS_SCHEME_F8BLOCK, 1, 2, 1, 5, atlas::kPlain, 2>(a.op);
 }

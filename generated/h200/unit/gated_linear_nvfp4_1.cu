@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_nvfp4_1(const __grid_constant__ arguments a) {
-    gated_linear_eight<ATLAS_SCHEME_NVFP4, 1, 2, 4, 2, atlas::kSpread>(a.op);
+    gated_linear_eight<ATLAS_SCHEME_NVFP4, 1, 2, 2, 4, atlas::kSpread, 1>(a.op);
 }

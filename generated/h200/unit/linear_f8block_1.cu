@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_f8block_1(const __grid_constant__ arguments a) {
-    linear_eight<ATLAS_SCHEME_F8BLOCK, 1, 1, 1, 2, 3, false>(a.op);
+    linear_eight<ATLAS_SCHEME_F8BLOCK, 1, 1, 1, 1, 8, false>(a.op);
 }

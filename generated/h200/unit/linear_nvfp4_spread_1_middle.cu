@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_linear_nvfp4_spread_1_middle(const __grid_constant__ arguments a) {
-    linear_eight<ATLAS_SCHEME_NVFP4, 1, 1, 1, 2, 2, true, atlas::kSpread>(a.op);
+extern "C" __global__ void __launch_bounds__(864) atlas_linear_nvfp4_spread_1_middle(const __grid_constant__ arguments a) {
+    linear_eight<ATLAS_SCHEME_NVFP4, 1, 3, 1, 2, 4, true, atlas::kSpread, 1>(a.op);
 }

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_norm_linear_f8block_1_middle(const __grid_constant__ arguments a) {
-    norm_linear_eight<ATLAS_SCHEME_F8BLOCK, 1, 1, 1, 2, 2>(a.op);
+    norm_linear_eight<ATLAS_SCHEME_F8BLOCK, 1, 1, 1, 1, 4, atlas::kPlain, 1>(a.op);
 }

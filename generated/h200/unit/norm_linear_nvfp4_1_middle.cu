@@ -15,6 +15,6 @@ struct arguments {
     atlas_NormLinear op;
 };
 
-extern "C" __global__ void __launch_bounds__(288) atlas_norm_linear_nvfp4_1_middle(const __grid_constant__ arguments a) {
-    norm_linear_eight<ATLAS_SCHEME_NVFP4, 1, 1, 1, 2, 2, atlas::kSpread>(a.op);
+extern "C" __global__ void __launch_bounds__(864) atlas_norm_linear_nvfp4_1_middle(const __grid_constant__ arguments a) {
+    norm_linear_eight<ATLAS_SCHEME_NVFP4, 1, 3, 1, 2, 4, atlas::kSpread, 1>(a.op);
 }

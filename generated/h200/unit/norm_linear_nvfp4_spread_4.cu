@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_norm_linear_nvfp4_spread_4(const __grid_constant__ arguments a) {
-    norm_linear_eight<ATLAS_SCHEME_NVFP4, 4, 2, 1, 2, 4, atlas::kSpread, 2>(a.op);
+    norm_linear_eight<ATLAS_SCHEME_NVFP4, 4, 2, 1, 2, 4, atlas::kSpread, 1>(a.op);
 }

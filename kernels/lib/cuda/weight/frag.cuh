@@ -41,12 +41,14 @@ __device__ inline void decode_e4m3(uint32_t w, uint32_t &first, uint32_t &second
 }
 
 // Four e2m1 codes s ee m in a half: the first at bits 9, 2-0, the second at 13, 6-4, the third at 12-10 with its sign at bit 3
-// of the other half, the fourth at 15, 8-7, 14. Gives all as bf16, times 2⁻¹²⁶.
+// of the other half, the fourth at 15, 8-7, 14. Gives all as bf16, times 2⁻¹²⁶. kMultiplies: where masks and shifts are what takes time,
+// a product with 2⁻¹²⁸ is the shift by 8.
+template <bool kMultiplies = false>
 __device__ inline void decode_e2m1(uint32_t w, uint32_t (&a)[4]) {
     a[0] = w << 6 & 0x81c081c0;
     a[1] = w << 2 & 0x81c081c0;
     a[2] = __funnelshift_r(w, w, 4) & 0x81c081c0;
-    a[3] = (w & 0x81808180) | multiply_pair(w & 0x40004000, kTwoMinus128);  // a shift by 8, but not where masks are made
+    a[3] = (w & 0x81808180) | (kMultiplies ? multiply_pair(w & 0x40004000, kTwoMinus128) : w >> 8 & 0x00400040);
 }
 
 // Two signed bytes in a half, the first low. bf16 holds 128+x exactly for 0 <= x < 128.

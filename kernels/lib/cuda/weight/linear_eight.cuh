@@ -3,7 +3,8 @@
 // stage is 8·kUnits units of a team's strips. kResident activations stay in shared memory and every team has its ring; others
 // come with the stages, which all teams share. Weights are on their way before the kernel before this one has ended, but only kEarly
 // stages of a ring at a time until it was full once: rows that stay wait behind all that was asked for before them, and memory needs
-// no more than about 40 KB on their way to a multiprocessor. The bits of a row depend on the scheme alone, and are those of linear_ring.cuh; kSpread (nvfp4, resident) has bits of its own.
+// no more than about 40 KB on their way to a multiprocessor. The bits of a row depend on the scheme alone, and are those of
+// linear_ring.cuh; kSpread (nvfp4, resident) has bits of its own.
 // kNorm: rows are normalised first (at most 4096 columns). kGate: a strip of gates and that of the same outputs' other factor
 // at a time, and SwiGLU of both. kAdd: sums are added to what is there.
 //

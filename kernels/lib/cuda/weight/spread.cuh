@@ -1,7 +1,6 @@
 // nvfp4 times one to four rows of activations. Of the eight columns of a product two, or four, belong to each step of 16 columns of
 // weights and are zeros in the other steps: a sum takes four steps, or two, and still has each step's own, which one lane of four,
-// or two, multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are
-// lifted (unit.cuh).
+// or two, multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are lifted (unit.cuh).
 #pragma once
 #include "lib/cuda/weight/unit.cuh"
 
@@ -57,7 +56,7 @@ struct spread_product {
                     const uint4 &codes = units[u].codes[s];
                     const uint32_t w[4] = {codes.x, codes.y, codes.z, codes.w}, (&b)[4] = units[u].x[step / 2];
                     uint32_t a[4];
-                    decode_e2m1(w[step], a);
+                    decode_e2m1<true>(w[step], a);
                     product(p[u][s][step * kSums / 4], a, b[step % 2 * 2], b[step % 2 * 2 + 1]);
                 }
 #pragma unroll
