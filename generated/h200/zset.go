@@ -461,6 +461,8 @@ var Kernels = [...]string{
 	"atlas_norm_linear_nvfp4_4",
 	"atlas_norm_linear_nvfp4_8",
 	"atlas_norm_route_1",
+	"atlas_norm_route_8",
+	"atlas_norm_route_16",
 	"atlas_pack_bf16",
 	"atlas_pack_q8_0",
 	"atlas_pack_q4_0",
@@ -604,7 +606,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/h200/base/bf16/experts_wide.toml:26, 44;
-// kernels/h200/base/bf16/experts_few.toml:73, 86, 99, 118, 136;
+// kernels/h200/base/bf16/experts_few.toml:97, 110, 123, 142, 160;
 // kernels/h200/frag/experts_wide.toml:27, 45;
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87, 106, 124;
 // kernels/h200/q4/experts_few.toml:62, 75, 88, 107, 125;
@@ -740,7 +742,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// ExpertDownAdd: kernels/h200/base/bf16/experts_few.toml:73, 86, 99;
+// ExpertDownAdd: kernels/h200/base/bf16/experts_few.toml:97, 110, 123;
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87;
 // kernels/h200/q4/experts_few.toml:62, 75, 88;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87;
@@ -832,7 +834,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 }
 
 // ExpertUp: kernels/h200/base/bf16/experts_wide.toml:2, 14;
-// kernels/h200/base/bf16/experts_few.toml:14, 26, 38, 50, 62;
+// kernels/h200/base/bf16/experts_few.toml:38, 50, 62, 74, 86;
 // kernels/h200/frag/experts_wide.toml:3, 15;
 // kernels/h200/base/q8_0/experts_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/q4/experts_few.toml:3, 15, 27, 39, 51;
@@ -1680,13 +1682,17 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	return true
 }
 
-// NormRoute: kernels/h200/base/bf16/experts_few.toml:2.
+// NormRoute: kernels/h200/base/bf16/experts_few.toml:2, 14, 26.
 func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
 		case a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_1(q, a)
+		case !s.has.exact && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRoute_8(q, a)
+		case !s.has.exact && a.Rows <= 16 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRoute_16(q, a)
 		default:
 			return false
 		}
@@ -1988,7 +1994,7 @@ func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16One: kernels/h200/base/bf16/experts_few.toml:73, order few.
+// launchExpertDownBf16One: kernels/h200/base/bf16/experts_few.toml:97, order few.
 func (s *Set) launchExpertDownBf16One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1996,7 +2002,7 @@ func (s *Set) launchExpertDownBf16One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:86, order few.
+// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:110, order few.
 func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2004,7 +2010,7 @@ func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:99, order few.
+// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:123, order few.
 func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2015,7 +2021,7 @@ func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:118, order few.
+// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:142, order few.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2026,7 +2032,7 @@ func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:136, order few.
+// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:160, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2508,7 +2514,7 @@ func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml:73, order few.
+// launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml:97, order few.
 func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -2516,7 +2522,7 @@ func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownBf16Few_4Add: kernels/h200/base/bf16/experts_few.toml:86, order few.
+// launchExpertDownBf16Few_4Add: kernels/h200/base/bf16/experts_few.toml:110, order few.
 func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -2524,7 +2530,7 @@ func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml:99, order few.
+// launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml:123, order few.
 func (s *Set) launchExpertDownBf16TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
@@ -2713,31 +2719,31 @@ func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml:14, order few.
+// launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpBf16Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[127], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:26, order few.
+// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[128], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:38, order few.
+// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:62, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[129], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:50, order few.
+// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:74, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[130], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:62, order few.
+// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:86, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[131], op.Grid{X: 132, Y: 1, Z: 1})
@@ -5821,11 +5827,23 @@ func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	q.Launch(s.kernels[443], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
+// launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:14.
+func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[444], op.Grid{X: 8, Y: 1, Z: 1})
+}
+
+// launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:26.
+func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[445], op.Grid{X: 8, Y: 1, Z: 1})
+}
+
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[446], g)
 	}
 }
 
@@ -5833,7 +5851,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[445], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -5841,7 +5859,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[448], g)
 	}
 }
 
@@ -5849,7 +5867,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[449], g)
 	}
 }
 
@@ -5857,7 +5875,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[448], g)
+		q.Launch(s.kernels[450], g)
 	}
 }
 
@@ -5865,7 +5883,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[449], g)
+		q.Launch(s.kernels[451], g)
 	}
 }
 
@@ -5873,7 +5891,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[450], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
@@ -5881,7 +5899,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[453], g)
 	}
 }
 
@@ -5889,7 +5907,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[454], g)
 	}
 }
 
@@ -5897,7 +5915,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[455], g)
 	}
 }
 
@@ -5905,7 +5923,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[456], g)
 	}
 }
 
@@ -5913,7 +5931,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[455], g)
+		q.Launch(s.kernels[457], g)
 	}
 }
 
@@ -5922,13 +5940,13 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[456], g)
+		q.Launch(s.kernels[458], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[457], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[459], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[458], g)
+		q.Launch(s.kernels[460], g)
 	}
 }
 
@@ -5936,7 +5954,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -5944,7 +5962,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[462], g)
 	}
 }
 
@@ -5953,13 +5971,13 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[463], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[462], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[464], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[465], g)
 	}
 }
 
@@ -5967,7 +5985,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[464], g)
+		q.Launch(s.kernels[466], g)
 	}
 }
 
@@ -5976,13 +5994,13 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[465], g)
+		q.Launch(s.kernels[467], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[466], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[468], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -5991,17 +6009,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[470], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[469], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[471], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[472], g)
 	}
 }
 
@@ -6010,13 +6028,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[473], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[472], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[474], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -6024,7 +6042,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -6032,7 +6050,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -6041,17 +6059,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[478], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[477], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[479], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[480], g)
 	}
 }
 
@@ -6060,13 +6078,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[479], g)
+		q.Launch(s.kernels[481], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[480], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[482], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[483], g)
 	}
 }
 
@@ -6074,7 +6092,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[484], g)
 	}
 }
 
@@ -6082,23 +6100,12 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
 // launchAttentionFew_128_8: kernels/lib/cuda/base.toml:268, order tiles.
 func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[484], g)
-	}
-	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[485], op.Grid{X: 132 - 1, Y: 4, Z: 1})
-}
-
-// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
-func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
@@ -6108,11 +6115,22 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[487], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
+// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
+func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[488], g)
+	}
+	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[489], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+}
+
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[490], g)
 	}
 }
 
@@ -6121,13 +6139,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[491], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[490], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[492], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[491], g)
+		q.Launch(s.kernels[493], g)
 	}
 }
 
@@ -6135,7 +6153,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[494], g)
 	}
 }
 
@@ -6143,23 +6161,12 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
 // launchAttentionFew_256_8: kernels/lib/cuda/base.toml:371, order tiles.
 func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[494], g)
-	}
-	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[495], op.Grid{X: 132 - 1, Y: 8, Z: 1})
-}
-
-// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
-func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
@@ -6169,11 +6176,22 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[497], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
+// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
+func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[498], g)
+	}
+	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[499], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+}
+
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[500], g)
 	}
 }
 
@@ -6182,13 +6200,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[501], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[500], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[502], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -6196,7 +6214,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[502], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -6204,7 +6222,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -6212,7 +6230,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[506], g)
 	}
 }
 
@@ -6220,7 +6238,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[507], g)
 	}
 }
 
@@ -6228,7 +6246,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[508], g)
 	}
 }
 
@@ -6236,7 +6254,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[507], g)
+		q.Launch(s.kernels[509], g)
 	}
 }
 
@@ -6244,7 +6262,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[510], g)
 	}
 }
 
@@ -6252,7 +6270,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[511], g)
 	}
 }
 
@@ -6260,7 +6278,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[512], g)
 	}
 }
 
@@ -6268,7 +6286,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -6276,7 +6294,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -6284,7 +6302,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
@@ -6292,26 +6310,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[516], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:465.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[515], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[517], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:474.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[516], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[518], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:483.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[517], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[519], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:492.
@@ -6319,11 +6337,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[520], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[521], g)
 	}
 }
 
@@ -6332,18 +6350,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[522], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[522], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[524], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:531.
@@ -6351,11 +6369,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[525], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[524], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -6363,7 +6381,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -6372,7 +6390,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -6380,7 +6398,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -6388,7 +6406,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -6396,7 +6414,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -6404,7 +6422,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -6412,7 +6430,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -6420,7 +6438,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -6428,7 +6446,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -6436,7 +6454,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 

@@ -111,8 +111,8 @@ func addCases(scheme op.Scheme, o Options) []*Case {
 // row picks one column, and all rows add the same little of the other columns.
 func normRouteCases(o Options) []*Case {
 	var list []*Case
-	for i, s := range []struct{ rows, experts, cols, top int }{{1, 128, 2048, 8}, {4, 128, 2048, 8}, {8, 64, 576, 6}, {2, 8, 96, 2}, {3, 5, 100, 1}, {5, 128, 1536, 8}, {7, 100, 1000, 3}, {33, 128, 2048, 8}} {
-		if o.Short && i > 4 {
+	for i, s := range []struct{ rows, experts, cols, top int }{{1, 128, 2048, 8}, {16, 128, 2048, 8}, {4, 128, 2048, 8}, {8, 64, 576, 6}, {11, 48, 640, 4}, {2, 8, 96, 2}, {3, 5, 100, 1}, {5, 128, 1536, 8}, {7, 100, 1000, 3}, {33, 128, 2048, 8}} {
+		if o.Short && i > 6 {
 			break
 		}
 		for k := range 4 {

@@ -24,11 +24,6 @@ struct norm_route_shape {
     static constexpr int kTablesAt = kSquaresAt + kRows * kWarps * 4, kBarriersAt = kTablesAt + 2 * kExperts * 4, kShared = kBarriersAt + 16;
 };
 
-// Stores a word in another block of the cluster, which counts at a barrier there.
-__device__ __forceinline__ void store_counted(uint32_t to, uint32_t x, uint32_t barrier) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(x), "r"(barrier) : "memory");
-}
-
 }  // namespace atlas
 
 template <int kRows, int kPerLane>
