@@ -530,6 +530,7 @@ var Kernels = [...]string{
 	"atlas_rotary_angles",
 	"atlas_rotary_cache_64",
 	"atlas_rotary_rows_128",
+	"atlas_rotary_few_128",
 	"atlas_rotary_cache_128",
 	"atlas_rotary_cache_256_rows",
 	"atlas_rotary_cache_256",
@@ -572,12 +573,12 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// Convert: kernels/lib/cuda/base.toml:584.
+// Convert: kernels/lib/cuda/base.toml:594.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:568.
+// Copy: kernels/lib/cuda/base.toml:578.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
@@ -972,7 +973,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:576.
+// Fill: kernels/lib/cuda/base.toml:586.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -1726,7 +1727,7 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 }
 
 // PagedAttention: kernels/h200/attention.toml:5, 18, 31, 44, 57, 70, 95, 107, 119, 144, 156;
-// kernels/lib/cuda/base.toml:102, 121, 133, 158, 171, 184, 203, 216, 242, 255, 268, 287, 306, 319, 345, 358, 371, 390, 409, 422, 448, 457.
+// kernels/lib/cuda/base.toml:112, 131, 143, 168, 181, 194, 213, 226, 252, 265, 278, 297, 316, 329, 355, 368, 381, 400, 419, 432, 458, 467.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
@@ -1810,7 +1811,7 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:592.
+// Resolve: kernels/lib/cuda/base.toml:602.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
@@ -1820,13 +1821,15 @@ func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94.
+// RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94, 104.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
 		s.launchRotaryCache_64(q, a)
 	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && a.Rows >= 128:
 		s.launchRotaryRows_128(q, a)
+	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf:
+		s.launchRotaryFew_128(q, a)
 	case a.HeadDim <= 128:
 		s.launchRotaryCache_128(q, a)
 	case a.HeadDim <= 256 && a.Rows >= 128:
@@ -1838,7 +1841,7 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// Route: kernels/lib/cuda/base.toml:465, 474, 483, 492, 507, 522, 531.
+// Route: kernels/lib/cuda/base.toml:475, 484, 493, 502, 517, 532, 541.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
 	case a.Rows == 1 && a.Experts <= 128:
@@ -1858,7 +1861,7 @@ func (s *Set) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:545, 557.
+// Sample: kernels/lib/cuda/base.toml:555, 567.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	switch {
 	case a.Vocab <= 153600:
@@ -1896,7 +1899,7 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:584.
+// launchConvert: kernels/lib/cuda/base.toml:594.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
@@ -1904,7 +1907,7 @@ func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:568.
+// launchCopy: kernels/lib/cuda/base.toml:578.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
@@ -3049,7 +3052,7 @@ func (s *Set) launchExpertUpNvfp4Odd(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[177], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchFill: kernels/lib/cuda/base.toml:576.
+// launchFill: kernels/lib/cuda/base.toml:586.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
@@ -6004,7 +6007,7 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:102, order tiles.
+// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:112, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6015,7 +6018,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[471], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
-// launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
+// launchAttentionMany_32: kernels/lib/cuda/base.toml:131, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6023,7 +6026,7 @@ func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_32: kernels/lib/cuda/base.toml:133, order tiles.
+// launchAttentionMixed_32: kernels/lib/cuda/base.toml:143, order tiles.
 func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6038,7 +6041,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_64_8: kernels/lib/cuda/base.toml:158, order tiles.
+// launchAttentionCluster_64_8: kernels/lib/cuda/base.toml:168, order tiles.
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6046,7 +6049,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_64_4: kernels/lib/cuda/base.toml:171, order tiles.
+// launchAttentionCluster_64_4: kernels/lib/cuda/base.toml:181, order tiles.
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6054,7 +6057,7 @@ func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:184, order tiles.
+// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:194, order tiles.
 func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6065,7 +6068,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[479], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
-// launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
+// launchAttentionMany_64: kernels/lib/cuda/base.toml:213, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6073,7 +6076,7 @@ func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_64: kernels/lib/cuda/base.toml:216, order tiles.
+// launchAttentionMixed_64: kernels/lib/cuda/base.toml:226, order tiles.
 func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6088,7 +6091,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_8: kernels/lib/cuda/base.toml:242, order tiles.
+// launchAttentionCluster_128_8: kernels/lib/cuda/base.toml:252, order tiles.
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6096,7 +6099,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_4: kernels/lib/cuda/base.toml:255, order tiles.
+// launchAttentionCluster_128_4: kernels/lib/cuda/base.toml:265, order tiles.
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6104,7 +6107,7 @@ func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:268, order tiles.
+// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:278, order tiles.
 func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6115,7 +6118,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[487], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
-// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
+// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:297, order tiles.
 func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6126,7 +6129,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[489], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
-// launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
+// launchAttentionMany_128: kernels/lib/cuda/base.toml:316, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6134,7 +6137,7 @@ func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_128: kernels/lib/cuda/base.toml:319, order tiles.
+// launchAttentionMixed_128: kernels/lib/cuda/base.toml:329, order tiles.
 func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6149,7 +6152,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_256_8: kernels/lib/cuda/base.toml:345, order tiles.
+// launchAttentionCluster_256_8: kernels/lib/cuda/base.toml:355, order tiles.
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6157,7 +6160,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_256_4: kernels/lib/cuda/base.toml:358, order tiles.
+// launchAttentionCluster_256_4: kernels/lib/cuda/base.toml:368, order tiles.
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6165,7 +6168,7 @@ func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_256_8: kernels/lib/cuda/base.toml:371, order tiles.
+// launchAttentionFew_256_8: kernels/lib/cuda/base.toml:381, order tiles.
 func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6176,7 +6179,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[497], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
-// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
+// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:400, order tiles.
 func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6187,7 +6190,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[499], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
-// launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
+// launchAttentionMany_256: kernels/lib/cuda/base.toml:419, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6195,7 +6198,7 @@ func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_256: kernels/lib/cuda/base.toml:422, order tiles.
+// launchAttentionMixed_256: kernels/lib/cuda/base.toml:432, order tiles.
 func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -6210,7 +6213,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionRowsBf16: kernels/lib/cuda/base.toml:448.
+// launchAttentionRowsBf16: kernels/lib/cuda/base.toml:458.
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6218,7 +6221,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionRowsF32: kernels/lib/cuda/base.toml:457.
+// launchAttentionRowsF32: kernels/lib/cuda/base.toml:467.
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -6250,7 +6253,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:592.
+// launchResolve: kernels/lib/cuda/base.toml:602.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
@@ -6282,115 +6285,123 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryCache_128: kernels/lib/cuda/base.toml:64, order turn.
-func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchRotaryFew_128: kernels/lib/cuda/base.toml:64, order turn.
+func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[513], g)
 	}
 }
 
-// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:74, order turn.
-func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchRotaryCache_128: kernels/lib/cuda/base.toml:74, order turn.
+func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[514], g)
 	}
 }
 
-// launchRotaryCache_256: kernels/lib/cuda/base.toml:84, order turn.
-func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:84, order turn.
+func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[515], g)
 	}
 }
 
-// launchRotaryCache_512: kernels/lib/cuda/base.toml:94.
-func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
+// launchRotaryCache_256: kernels/lib/cuda/base.toml:94, order turn.
+func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[516], g)
 	}
 }
 
-// launchRouteOne: kernels/lib/cuda/base.toml:465.
-func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
-	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[517], op.Grid{X: 1, Y: 1, Z: 1})
+// launchRotaryCache_512: kernels/lib/cuda/base.toml:104.
+func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[517], g)
+	}
 }
 
-// launchRoute_8: kernels/lib/cuda/base.toml:474.
-func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
+// launchRouteOne: kernels/lib/cuda/base.toml:475.
+func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[518], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_16: kernels/lib/cuda/base.toml:483.
-func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
+// launchRoute_8: kernels/lib/cuda/base.toml:484.
+func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[519], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_128: kernels/lib/cuda/base.toml:492.
+// launchRoute_16: kernels/lib/cuda/base.toml:493.
+func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[520], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_128: kernels/lib/cuda/base.toml:502.
 func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[521], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[522], g)
 	}
 }
 
-// launchRoute: kernels/lib/cuda/base.toml:507.
+// launchRoute: kernels/lib/cuda/base.toml:517.
 func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[523], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
-// launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
+// launchRoute_32Of_512: kernels/lib/cuda/base.toml:532.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[524], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[525], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRouteOf_512: kernels/lib/cuda/base.toml:531.
+// launchRouteOf_512: kernels/lib/cuda/base.toml:541.
 func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[526], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[526], g)
-	}
-}
-
-// launchSample: kernels/lib/cuda/base.toml:545.
-func (s *Set) launchSample(q op.Stream, a op.Sample) {
-	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
-		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[527], g)
 	}
 }
 
-// launchSampleLarge: kernels/lib/cuda/base.toml:557.
+// launchSample: kernels/lib/cuda/base.toml:555.
+func (s *Set) launchSample(q op.Stream, a op.Sample) {
+	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
+		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[528], g)
+	}
+}
+
+// launchSampleLarge: kernels/lib/cuda/base.toml:567.
 func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -6398,7 +6409,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -6406,7 +6417,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -6414,7 +6425,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -6422,7 +6433,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -6430,7 +6441,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -6438,7 +6449,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -6446,7 +6457,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -6454,7 +6465,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 

@@ -179,6 +179,7 @@ var Kernels = [...]string{
 	"atlas_rotary_angles",
 	"atlas_rotary_cache_64",
 	"atlas_rotary_rows_128",
+	"atlas_rotary_few_128",
 	"atlas_rotary_cache_128",
 	"atlas_rotary_cache_256_rows",
 	"atlas_rotary_cache_256",
@@ -221,12 +222,12 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// Convert: kernels/lib/cuda/base.toml:584.
+// Convert: kernels/lib/cuda/base.toml:594.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:568.
+// Copy: kernels/lib/cuda/base.toml:578.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
@@ -401,7 +402,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:576.
+// Fill: kernels/lib/cuda/base.toml:586.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -603,7 +604,7 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/lib/cuda/base.toml:102, 121, 133, 158, 171, 184, 203, 216, 242, 255, 268, 287, 306, 319, 345, 358, 371, 390, 409, 422, 448, 457.
+// PagedAttention: kernels/lib/cuda/base.toml:112, 131, 143, 168, 181, 194, 213, 226, 252, 265, 278, 297, 316, 329, 355, 368, 381, 400, 419, 432, 458, 467.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
 	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
@@ -665,7 +666,7 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:592.
+// Resolve: kernels/lib/cuda/base.toml:602.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
@@ -675,13 +676,15 @@ func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94.
+// RotaryCache: kernels/lib/cuda/base.toml:45, 54, 64, 74, 84, 94, 104.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
 		s.launchRotaryCache_64(q, a)
 	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && a.Rows >= 128:
 		s.launchRotaryRows_128(q, a)
+	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf:
+		s.launchRotaryFew_128(q, a)
 	case a.HeadDim <= 128:
 		s.launchRotaryCache_128(q, a)
 	case a.HeadDim <= 256 && a.Rows >= 128:
@@ -693,7 +696,7 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// Route: kernels/lib/cuda/base.toml:465, 474, 483, 492, 507, 522, 531.
+// Route: kernels/lib/cuda/base.toml:475, 484, 493, 502, 517, 532, 541.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
 	case a.Rows == 1 && a.Experts <= 128:
@@ -713,7 +716,7 @@ func (s *Set) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:545, 557.
+// Sample: kernels/lib/cuda/base.toml:555, 567.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	switch {
 	case a.Vocab <= 153600:
@@ -751,7 +754,7 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:584.
+// launchConvert: kernels/lib/cuda/base.toml:594.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
@@ -759,7 +762,7 @@ func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:568.
+// launchCopy: kernels/lib/cuda/base.toml:578.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
@@ -1185,7 +1188,7 @@ func (s *Set) launchExpertUpNvfp4(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchFill: kernels/lib/cuda/base.toml:576.
+// launchFill: kernels/lib/cuda/base.toml:586.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
@@ -1625,7 +1628,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:102, order tiles.
+// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:112, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1636,7 +1639,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[120], op.Grid{X: 188 - 1, Y: 1, Z: 1})
 }
 
-// launchAttentionMany_32: kernels/lib/cuda/base.toml:121, order tiles.
+// launchAttentionMany_32: kernels/lib/cuda/base.toml:131, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1644,7 +1647,7 @@ func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_32: kernels/lib/cuda/base.toml:133, order tiles.
+// launchAttentionMixed_32: kernels/lib/cuda/base.toml:143, order tiles.
 func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1659,7 +1662,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_64_8: kernels/lib/cuda/base.toml:158, order tiles.
+// launchAttentionCluster_64_8: kernels/lib/cuda/base.toml:168, order tiles.
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1667,7 +1670,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_64_4: kernels/lib/cuda/base.toml:171, order tiles.
+// launchAttentionCluster_64_4: kernels/lib/cuda/base.toml:181, order tiles.
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1675,7 +1678,7 @@ func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:184, order tiles.
+// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:194, order tiles.
 func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1686,7 +1689,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[128], op.Grid{X: 188 - 1, Y: 2, Z: 1})
 }
 
-// launchAttentionMany_64: kernels/lib/cuda/base.toml:203, order tiles.
+// launchAttentionMany_64: kernels/lib/cuda/base.toml:213, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1694,7 +1697,7 @@ func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_64: kernels/lib/cuda/base.toml:216, order tiles.
+// launchAttentionMixed_64: kernels/lib/cuda/base.toml:226, order tiles.
 func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1709,7 +1712,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_8: kernels/lib/cuda/base.toml:242, order tiles.
+// launchAttentionCluster_128_8: kernels/lib/cuda/base.toml:252, order tiles.
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1717,7 +1720,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_4: kernels/lib/cuda/base.toml:255, order tiles.
+// launchAttentionCluster_128_4: kernels/lib/cuda/base.toml:265, order tiles.
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1725,7 +1728,7 @@ func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:268, order tiles.
+// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:278, order tiles.
 func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1736,7 +1739,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[136], op.Grid{X: 188 - 1, Y: 4, Z: 1})
 }
 
-// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:287, order tiles.
+// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:297, order tiles.
 func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1747,7 +1750,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[138], op.Grid{X: 188 - 1, Y: 4, Z: 1})
 }
 
-// launchAttentionMany_128: kernels/lib/cuda/base.toml:306, order tiles.
+// launchAttentionMany_128: kernels/lib/cuda/base.toml:316, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1755,7 +1758,7 @@ func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_128: kernels/lib/cuda/base.toml:319, order tiles.
+// launchAttentionMixed_128: kernels/lib/cuda/base.toml:329, order tiles.
 func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1770,7 +1773,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_256_8: kernels/lib/cuda/base.toml:345, order tiles.
+// launchAttentionCluster_256_8: kernels/lib/cuda/base.toml:355, order tiles.
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1778,7 +1781,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_256_4: kernels/lib/cuda/base.toml:358, order tiles.
+// launchAttentionCluster_256_4: kernels/lib/cuda/base.toml:368, order tiles.
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1786,7 +1789,7 @@ func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_256_8: kernels/lib/cuda/base.toml:371, order tiles.
+// launchAttentionFew_256_8: kernels/lib/cuda/base.toml:381, order tiles.
 func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1797,7 +1800,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[146], op.Grid{X: 188 - 1, Y: 8, Z: 1})
 }
 
-// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:390, order tiles.
+// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:400, order tiles.
 func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1808,7 +1811,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[148], op.Grid{X: 188 - 1, Y: 8, Z: 1})
 }
 
-// launchAttentionMany_256: kernels/lib/cuda/base.toml:409, order tiles.
+// launchAttentionMany_256: kernels/lib/cuda/base.toml:419, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1816,7 +1819,7 @@ func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_256: kernels/lib/cuda/base.toml:422, order tiles.
+// launchAttentionMixed_256: kernels/lib/cuda/base.toml:432, order tiles.
 func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1831,7 +1834,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionRowsBf16: kernels/lib/cuda/base.toml:448.
+// launchAttentionRowsBf16: kernels/lib/cuda/base.toml:458.
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1839,7 +1842,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionRowsF32: kernels/lib/cuda/base.toml:457.
+// launchAttentionRowsF32: kernels/lib/cuda/base.toml:467.
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1871,7 +1874,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:592.
+// launchResolve: kernels/lib/cuda/base.toml:602.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
@@ -1903,115 +1906,123 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryCache_128: kernels/lib/cuda/base.toml:64, order turn.
-func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchRotaryFew_128: kernels/lib/cuda/base.toml:64, order turn.
+func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[162], g)
 	}
 }
 
-// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:74, order turn.
-func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchRotaryCache_128: kernels/lib/cuda/base.toml:74, order turn.
+func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[163], g)
 	}
 }
 
-// launchRotaryCache_256: kernels/lib/cuda/base.toml:84, order turn.
-func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:84, order turn.
+func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[164], g)
 	}
 }
 
-// launchRotaryCache_512: kernels/lib/cuda/base.toml:94.
-func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
+// launchRotaryCache_256: kernels/lib/cuda/base.toml:94, order turn.
+func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[165], g)
 	}
 }
 
-// launchRouteOne: kernels/lib/cuda/base.toml:465.
-func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
-	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[166], op.Grid{X: 1, Y: 1, Z: 1})
+// launchRotaryCache_512: kernels/lib/cuda/base.toml:104.
+func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[166], g)
+	}
 }
 
-// launchRoute_8: kernels/lib/cuda/base.toml:474.
-func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
+// launchRouteOne: kernels/lib/cuda/base.toml:475.
+func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[167], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_16: kernels/lib/cuda/base.toml:483.
-func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
+// launchRoute_8: kernels/lib/cuda/base.toml:484.
+func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[168], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_128: kernels/lib/cuda/base.toml:492.
+// launchRoute_16: kernels/lib/cuda/base.toml:493.
+func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[169], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_128: kernels/lib/cuda/base.toml:502.
 func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[170], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[171], g)
 	}
 }
 
-// launchRoute: kernels/lib/cuda/base.toml:507.
+// launchRoute: kernels/lib/cuda/base.toml:517.
 func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[172], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[173], g)
 	}
 }
 
-// launchRoute_32Of_512: kernels/lib/cuda/base.toml:522.
+// launchRoute_32Of_512: kernels/lib/cuda/base.toml:532.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[173], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[174], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRouteOf_512: kernels/lib/cuda/base.toml:531.
+// launchRouteOf_512: kernels/lib/cuda/base.toml:541.
 func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[175], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[175], g)
-	}
-}
-
-// launchSample: kernels/lib/cuda/base.toml:545.
-func (s *Set) launchSample(q op.Stream, a op.Sample) {
-	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
-		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[176], g)
 	}
 }
 
-// launchSampleLarge: kernels/lib/cuda/base.toml:557.
+// launchSample: kernels/lib/cuda/base.toml:555.
+func (s *Set) launchSample(q op.Stream, a op.Sample) {
+	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
+		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[177], g)
+	}
+}
+
+// launchSampleLarge: kernels/lib/cuda/base.toml:567.
 func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
@@ -2019,7 +2030,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[179], g)
 	}
 }
 
@@ -2027,7 +2038,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32(a.W.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[180], g)
 	}
 }
 
@@ -2035,7 +2046,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[181], g)
 	}
 }
 
@@ -2043,7 +2054,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[182], g)
 	}
 }
 
@@ -2051,7 +2062,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[183], g)
 	}
 }
 
@@ -2059,7 +2070,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[184], g)
 	}
 }
 
@@ -2067,7 +2078,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -2075,7 +2086,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
