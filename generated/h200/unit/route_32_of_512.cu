@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(512) atlas_route_32_of_512(const __grid_constant__ arguments a) {
-    route_few<512, 16>(a.op);
+    route_few<512, 16, 2>(a.op);
 }

@@ -150,7 +150,6 @@ __device__ void norm_route(const atlas_NormRoute &a) {
     if constexpr (kRows == 1) {
         routing::route_row<kPerLane>(route);
     } else {
-        routing::pick_rows<256, kPerLane>(route, 0, rows, masks);
-        routing::place_all<256, kPerLane>(route, masks, reinterpret_cast<int *>(masks) + shape::kExperts);
+        routing::route_rows<256, kPerLane>(route, masks, reinterpret_cast<int *>(masks) + shape::kExperts);
     }
 }

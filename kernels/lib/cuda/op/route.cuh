@@ -78,8 +78,10 @@ __device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
 #pragma unroll
         for (int i = 0; i < kPerLane; i++)
             if (i * 32 + lane == expert) rank[i] = k, key[i] = 0;
-        if (lane == 0) ids[k] = expert;
     }
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++)
+        if (rank[i] >= 0) ids[rank[i]] = i * 32 + lane;
     if (!a.Bias) {
         const uint32_t u = first >> 16;
         scores(__uint_as_float((u & 0x8000u ? u & 0x7fffu : ~u & 0xffffu) << 16));
@@ -149,27 +151,52 @@ __device__ void place(const atlas_Route &a, int first, int rows, const uint32_t 
     }
 }
 
-// Starts and Order from the masks of all rows, 32 at most; there is room for as many places.
-template <int kThreads, int kPerLane>
-__device__ void place_all(const atlas_Route &a, const uint32_t *masks, int *places) {
+// All outputs of at most kThreads/32·kEach rows, 32 at most, whose picks stay in registers. Masks are 0 before, and there is room for as
+// many places.
+template <int kThreads, int kPerLane, int kEach = 1>
+__device__ void route_rows(const atlas_Route &a, uint32_t *masks, int *places) {
+    int rank[kEach][kPerLane];
+#pragma unroll
+    for (int j = 0; j < kEach; j++) {
+        const int r = warp() + j * (kThreads / 32);
+        if (r >= a.Rows) break;
+        pick<kPerLane>(a, r, rank[j]);
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++)
+            if (rank[j][i] >= 0) atomicOr(&masks[i * 32 + lane()], 1u << r);
+    }
+    __syncthreads();
     if (warp() == 0) {
-        int start = 0;
+        int count[kPerLane], sum[kPerLane], start = 0;  // sums are of the lanes up to this one
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++) sum[i] = count[i] = __popc(masks[i * 32 + lane()]);
+#pragma unroll
+        for (int d = 1; d < 32; d *= 2)
+#pragma unroll
+            for (int i = 0; i < kPerLane; i++) {
+                const int before = __shfl_up_sync(kAllLanes, sum[i], d);
+                if (lane() >= d) sum[i] += before;
+            }
 #pragma unroll
         for (int i = 0; i < kPerLane; i++) {
-            const int e = i * 32 + lane(), n = __popc(masks[e]);
-            int sum = n;  // of the lanes up to this one
-            for (int d = 1; d < 32; d *= 2) {
-                const int before = __shfl_up_sync(kAllLanes, sum, d);
-                if (lane() >= d) sum += before;
-            }
-            places[e] = start + sum - n;
-            if (e < a.Experts) a.Starts[e] = start + sum - n;
-            start += __shfl_sync(kAllLanes, sum, 31);
+            const int e = i * 32 + lane();
+            places[e] = start + sum[i] - count[i];
+            if (e < a.Experts) a.Starts[e] = places[e];
+            start += __shfl_sync(kAllLanes, sum[i], 31);
         }
         if (lane() == 0) a.Starts[a.Experts] = start;
     }
     __syncthreads();
-    place<kThreads>(a, 0, a.Rows, masks, places);
+#pragma unroll
+    for (int j = 0; j < kEach; j++) {
+        const int r = warp() + j * (kThreads / 32);
+        if (r >= a.Rows) break;
+#pragma unroll
+        for (int i = 0; i < kPerLane; i++) {
+            const int e = i * 32 + lane();
+            if (rank[j][i] >= 0) a.Order[places[e] + __popc(masks[e] & (1u << r) - 1)] = r * a.TopK + rank[j][i];
+        }
+    }
 }
 
 }  // namespace atlas::routing
@@ -182,13 +209,16 @@ __device__ void route_one(const atlas_Route &a) {
     atlas::routing::route_row<kPerLane>(a);
 }
 
-// At most 32 rows.
-template <int kThreads, int kPerLane>
+// At most kThreads/32·kEach rows, and 32.
+template <int kThreads, int kPerLane, int kEach = 1>
 __device__ void route_few(const atlas_Route &a) {
     __shared__ uint32_t masks[32 * kPerLane];
     __shared__ int places[32 * kPerLane];
-    atlas::routing::pick_chunk<kThreads, kPerLane, 32>(a, masks);
-    atlas::routing::place_all<kThreads, kPerLane>(a, masks, places);
+    for (int e = threadIdx.x; e < 32 * kPerLane; e += kThreads) masks[e] = 0;
+    __syncthreads();
+    atlas::release_next();
+    atlas::wait_for_previous();
+    atlas::routing::route_rows<kThreads, kPerLane, kEach>(a, masks, places);
 }
 
 template <int kThreads, int kPerLane, int kRows>
