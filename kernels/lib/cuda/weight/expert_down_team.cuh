@@ -1,0 +1,180 @@
+// ExpertDown and ExpertDownAdd for at most kRows rows, four at most, and 8·kRows picks, any scheme. One warp asks for weights, of kEarly tiles before the
+// kernel before this one has ended and of others only once it has seen that activations were asked for, which would wait behind them. kSpreads:
+// nvfp4 by spread.cuh, with bits of its own; otherwise the bits of a pick are those of expert_tiles.cuh.
+//
+// Any grid along x; 544 threads. W.Cols%8 == 0, the picks' rows of 128·⌈Cols/64⌉+16 bytes fit kPool, and one strip fits kRing. Dynamic
+// shared memory: the shape's kShared.
+#pragma once
+#include "lib/cuda/weight/add.cuh"
+#include "lib/cuda/weight/few_product.cuh"
+#include "lib/cuda/weight/pick_list.cuh"
+
+namespace atlas {
+
+template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kEarly, int kPool, bool kSpreads = false>
+struct expert_down_team_shape {
+    static constexpr int kWarps = 16, kThreads = kWarps * 32 + 32, kPicks = 8 * kRows, kWidth = kSpreads ? 2 : kRows, kMostSlots = 32;
+    struct table {
+        pick_list<kPicks, kWidth> list;
+        int experts[kPicks], flip;  // flip: the phase that slots begin with
+        float weights[kPicks];
+    };
+    static constexpr int kProducts = kPicks * 16;  // of a half
+    static constexpr int kZerosAt = kRing, kRowsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0), kProductsAt = kRowsAt + kPool, kTableAt = kProductsAt + 2 * kProducts * 4;
+    static constexpr int kBarriersAt = kTableAt + int(sizeof(table) + 15) / 16 * 16, kShared = (kBarriersAt + kMostSlots * 16 + 127) / 128 * 128;
+    static_assert(kRows <= 4 && kRing % 1024 == 0, "a thread finishes a product");
+};
+
+}  // namespace atlas
+
+// Sixteen outputs at a time; a warp multiplies half of the columns of every eighth tile.
+template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kEarly, int kPool, bool kSpreads = false, typename Args>
+__device__ void expert_down_team(const Args &a) {
+    using namespace atlas;
+    using shape = expert_down_team_shape<kScheme, kRows, kUnits, kRing, kEarly, kPool, kSpreads>;
+    using unit_t = unit<kScheme>;
+    using product_t = few_product<kScheme, 1, kSpreads>;
+    constexpr int kThreads = shape::kThreads, kStep = shape::kWarps / 2, kUnit = unit_t::kBytes;
+    const atlas_Weight &w = a.W;
+    const int total = min(a.Rows * a.TopK, shape::kPicks), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
+    const int slot_bytes = units * kUnit, slots = min(kRing / slot_bytes, shape::kMostSlots);
+    const uint32_t memory = shared_address(strip_shared), rows_at = memory + shape::kRowsAt, full_at = memory + shape::kBarriersAt, empty_at = full_at + shape::kMostSlots * 8;
+    typename shape::table &table = *reinterpret_cast<typename shape::table *>(strip_shared + shape::kTableAt);
+    release_next();
+    if (warp() == shape::kWarps) {  // copies
+        // Past the first cache, which may hold what was there before.
+        const auto read = [&]() {
+            const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1;
+            return id < w.Count ? id : -1;
+        };
+        const int expert = read();
+        init_barrier(full_at + lane() * 8, 1), init_barrier(empty_at + lane() * 8, 64);
+        fence_barriers();
+        const auto copy = [&](int tile, int strip, int slot) {
+            const uint8_t *from = unit_t::at(w, table.list.tiles[tile].expert, strip, 0);
+            const int bytes = unit_t::bytes(w.Cols, 0, units);
+            arrive_expecting(full_at + slot * 8, bytes);
+            if constexpr (unit_t::kPitch == kUnit)
+                copy_bulk(memory + slot * slot_bytes, from, bytes, full_at + slot * 8);
+            else
+                for (int u = 0; u < units; u++) copy_bulk(memory + slot * slot_bytes + u * kUnit, from + size_t(u) * unit_t::kPitch, kUnit, full_at + slot * 8);
+        };
+        table.list.make(expert, lane(), lane() * pitch);
+        __syncwarp();
+        int begun = int(blockIdx.x) < strips ? min(kEarly, min(slots, table.list.count)) : 0;
+        if (lane() < begun) copy(lane(), blockIdx.x, lane());
+        arrive_named<kThreads>(3);  // the list is there
+        wait_for_previous();
+        // Mostly the router has ended long before the kernel before this one has: its picks were there already. If they were not,
+        // what was copied is thrown away.
+        const int now = read();
+        const float weight = lane() < total ? __ldcg(a.Weights + lane()) : 0.0f;
+        sync_named<kThreads>(2);  // activations are on their way, and nobody reads the list
+        const bool news = __any_sync(kAllLanes, now != expert);
+        if (news) {
+            if (lane() >= begun) arrive(full_at + lane() * 8);
+            wait_barrier(full_at + lane() * 8, 0);
+            __syncwarp();
+            table.list.make(now, lane(), lane() * pitch);
+            begun = 0;
+        }
+        if (lane() < total) table.weights[lane()] = weight, table.experts[lane()] = now;
+        if (lane() == 0) table.flip = news;
+        __syncwarp();
+        const int count = table.list.count, first = min(slots, count);
+        if (lane() >= begun && lane() < first && int(blockIdx.x) < strips) copy(lane(), blockIdx.x, lane());
+        arrive_named<kThreads>(3);
+        if (count == 0) return;
+        int slot = first % slots, strip = blockIdx.x, tile = first;
+        int phase = slot > 0;  // of the slot's emptying
+#pragma unroll 1
+        for (;; tile++) {
+            if (tile >= count) tile = 0, strip += gridDim.x;
+            if (strip >= strips) break;
+            wait_barrier(empty_at + slot * 8, phase);
+            if (lane() == 0) copy(tile, strip, slot);
+            __syncwarp();
+            if (++slot == slots) slot = 0, phase ^= 1;
+        }
+        return;
+    }
+    const int turn = uint32_t(w.Cols / 8) * blockIdx.x / gridDim.x;
+    const uint32_t zeros = memory + shape::kZerosAt;
+    const int part = warp() % 2, begin = units * part / 2, end = units * (part + 1) / 2, left = warp() / 2;
+    const typename product_t::lines lines(rows_at + begin * 128, zeros);
+    const uint32_t own = memory + begin * kUnit, codes_at = held(own + lane() * 16), scales_at = held(own + product_t::scales_at());
+    float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt);
+    block_scales<kScheme> scales;
+    const auto load_scales = [&](int strip, int tile) {
+        if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK)
+            if (strip < strips && tile < table.list.count) scales.load(w, table.list.tiles[tile].expert, strip, begin, end);
+    };
+    if (kSpreads && threadIdx.x < kUnits * 8) store_shared(zeros + threadIdx.x * 16, {});
+    zero_tails<shape::kWarps * 32>(rows_at, total, pitch, w.Cols);
+    sync_named<kThreads>(3);
+    load_scales(blockIdx.x, left);
+    wait_for_previous();
+    keep_lines<(shape::kPicks + 15) / 16, 3, 32, product_t::kLifts>(rows_at, pitch, a.In, warp(), shape::kWarps, total, w.Cols, lane(), turn, [] { arrive_named<kThreads>(2); });
+    sync_named<kThreads>(3);
+    // A thread finishes one product of a pick and an output.
+    const int pick = threadIdx.x / 16, n = threadIdx.x % 16, expert = pick < total ? table.experts[pick] : -1, count = table.list.count;
+    int slot = 0, phase = table.flip, tile = 0;
+    if (phase) load_scales(blockIdx.x, left);
+    const auto skip = [&](int tiles) {
+        tile += tiles, slot += tiles;
+        while (slot >= slots) slot -= slots, phase ^= 1;
+        if (slot < 0) slot += slots, phase ^= 1;
+    };
+    for (int strip = blockIdx.x; strip < strips; strip += gridDim.x) {
+        const float scale = expert >= 0 && strip * 16 + n < w.Rows ? row_scale(w, expert, strip * 16 + n) : 0.0f;
+        atlas_act *const out = a.Out + size_t(pick) * w.Rows + strip * 16 + n;  // pick is a row here
+        const bool mine = pick < a.Rows && strip * 16 + n < w.Rows;
+        const atlas_act there = kAddsTo<Args> && mine ? *out : atlas_act{};
+        skip(left);
+#pragma unroll 1
+        for (; tile < count; skip(kStep)) {
+            const auto &now = table.list.tiles[tile];
+            const block_scales<kScheme> blocks = scales;
+            const int of = now.expert;
+            load_scales(tile + kStep < count ? strip : strip + gridDim.x, tile + kStep < count ? tile + kStep : left);
+            const uint32_t codes = codes_at + slot * slot_bytes, weight_scales = scales_at + slot * slot_bytes;
+            typename product_t::lines x = lines.with(now.line[lane() % 8 % shape::kWidth]);
+            float c[1][1][4] = {};
+            wait_barrier(full_at + slot * 8, phase);
+#pragma unroll 1
+            for (int at = 0; at < end - begin; at += kUnits, x = x.moved(kUnits * 128)) {
+                const auto block = [&](int, int i) { return blocks.of(w, of, strip, begin, begin + at + i); };
+                const int columns = w.Cols - (begin + at) * 64;
+                product_t p[kUnits];
+                if (at + kUnits <= end - begin) {
+#pragma unroll
+                    for (int i = 0; i < kUnits; i++) p[i].load(codes + (at + i) * kUnit, weight_scales + (at + i) * kUnit, 0, x, i * 128);
+                    product_t::template multiply<kUnits>(p, x, 128, columns, block, c);
+                } else {
+#pragma unroll 1
+                    for (int i = 0; at + i < end - begin; i++) {
+                        p[0].load(codes + (at + i) * kUnit, weight_scales + (at + i) * kUnit, 0, x, i * 128);
+                        product_t::template multiply<1>(p, x.moved(i * 128), 0, columns - i * 64, [&](int s, int) { return block(s, i); }, c);
+                    }
+                }
+            }
+            arrive(empty_at + slot * 8);
+            product_t::each(c[0][0], [&](int column, int row, float sum) {
+                const int pick = column < shape::kWidth ? now.pick[column] : -1;
+                if (pick >= 0) products[part * shape::kProducts + pick * 16 + row] = sum;
+            });
+        }
+        skip(count - tile), tile = 0;
+        sync_named<shape::kWarps * 32>(1);
+        if (pick < total) products[threadIdx.x] = (products[threadIdx.x] + products[shape::kProducts + threadIdx.x]) * product_t::kFactor * scale;
+        sync_named<shape::kWarps * 32>(1);
+        if (mine) {
+            float sum = 0;
+#pragma unroll 1
+            for (int p = pick * a.TopK; p < (pick + 1) * a.TopK; p++)
+                if (table.experts[p] >= 0) sum = fmaf(table.weights[p], products[p * 16 + n], sum);
+            *out = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);
+        }
+        if (strip + int(gridDim.x) < strips) sync_named<shape::kWarps * 32>(1);
+    }
+}
