@@ -116,7 +116,6 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     __shared__ uint64_t barriers[kSlots * 2];
     ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
     const int seq = blockIdx.y, head = blockIdx.x / kBlocks, rank = blockIdx.x % kBlocks, w = atlas::warp();
-    atlas::release_next();
     if (threadIdx.x == 0) {
         init_ring<kBringWarps>(r);
         for (int i = 0; i < mail.kPlaces; i++) {
@@ -141,6 +140,7 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     for (int pass = 0; pass < of.passes; pass++) {
         const tile t = of.group<kColumns>(a, seq, head, pass);
         const few_queries<kDim, kColumns> query(a, t);
+        atlas::release_next();  // not before queries are read: weights of the next kernel would stand in front of them
         for (int base = 0; base < of.tiles; base += kBlocks, n++) {
             const bool mine = base + rank < of.tiles;
             few_part<kDim, kColumns> part;
