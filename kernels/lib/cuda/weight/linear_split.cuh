@@ -196,6 +196,7 @@ struct split {
     }
 
     __device__ void release(int slot) const {
+        __syncwarp();  // all lanes have read
         if (lane() == 0) arrive(empty(slot));
     }
 
