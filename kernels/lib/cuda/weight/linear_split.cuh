@@ -73,7 +73,7 @@ struct split {
     template <typename CopyRows>
     __device__ void copy(const atlas_Weight &w, const CopyRows &copy_rows) const {
         if (lane() == 0) {
-            for (int i = 0; i < kStages; i++) init_barrier(full(i), kGathered ? 33 : 1), init_barrier(empty(i), kTeams * 4);
+            for (int i = 0; i < kStages; i++) init_barrier(full(i), kGathered ? 33 : 1), init_barrier(empty(i), kTeams * 128);
             init_barrier(parts_there(), 1), init_barrier(parts_taken(), kSplit * kTeams * 4);
             fence_barriers();
         }
@@ -195,10 +195,8 @@ struct split {
         if (lane() < kSplit) arrive_at(parts_taken(), lane());
     }
 
-    __device__ void release(int slot) const {
-        __syncwarp();  // all lanes have read
-        if (lane() == 0) arrive(empty(slot));
-    }
+    // Each lane says so for itself: it has read.
+    __device__ void release(int slot) const { arrive(empty(slot)); }
 
     __device__ void multiply_bf16(stage<kStages> &now, float (&c)[kStrips][kRows / 2]) const {
         int before = 0;
