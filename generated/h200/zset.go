@@ -86,6 +86,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_f8_8_1",
 	"atlas_expert_down_f8_0",
 	"atlas_expert_down_f8_1",
+	"atlas_expert_down_f8block_held",
 	"atlas_expert_down_f8block_e4m3_128_0",
 	"atlas_expert_down_f8block_e4m3_128_1",
 	"atlas_expert_down_f8block_e4m3_128_2",
@@ -102,6 +103,7 @@ var Kernels = [...]string{
 	"atlas_expert_down_f8block_8_1",
 	"atlas_expert_down_f8block_0",
 	"atlas_expert_down_f8block_1",
+	"atlas_expert_down_nvfp4_held",
 	"atlas_expert_down_nvfp4_wide_128_0",
 	"atlas_expert_down_nvfp4_wide_128_1",
 	"atlas_expert_down_nvfp4_wide_64_0",
@@ -135,10 +137,12 @@ var Kernels = [...]string{
 	"atlas_expert_down_f8_few_4_add",
 	"atlas_expert_down_f8_tiles_add_0",
 	"atlas_expert_down_f8_tiles_add_1",
+	"atlas_expert_down_f8block_held_add",
 	"atlas_expert_down_f8block_team_4_add",
 	"atlas_expert_down_f8block_one_add",
 	"atlas_expert_down_f8block_tiles_add_0",
 	"atlas_expert_down_f8block_tiles_add_1",
+	"atlas_expert_down_nvfp4_held_add",
 	"atlas_expert_down_nvfp4_spread_4_add",
 	"atlas_expert_down_nvfp4_one_add",
 	"atlas_expert_down_nvfp4_few_4_add",
@@ -309,6 +313,8 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_e4m3_64x64_0",
 	"atlas_linear_f8block_e4m3_64x64_1",
 	"atlas_linear_f8block_wide",
+	"atlas_linear_f8block_held_1",
+	"atlas_linear_f8block_held_4",
 	"atlas_linear_f8block_1_short",
 	"atlas_linear_f8block_1",
 	"atlas_linear_f8block_4",
@@ -328,6 +334,8 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_wide_128x256",
 	"atlas_linear_nvfp4_wide_128x128",
 	"atlas_linear_nvfp4_wide_64x128",
+	"atlas_linear_nvfp4_held_1",
+	"atlas_linear_nvfp4_held_4",
 	"atlas_linear_nvfp4_spread_1_middle",
 	"atlas_linear_nvfp4_spread_1",
 	"atlas_linear_nvfp4_1",
@@ -389,6 +397,8 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_split_16_add",
 	"atlas_linear_f8block_split_32_middle_add",
 	"atlas_linear_f8block_split_32_add",
+	"atlas_linear_f8block_held_1_add",
+	"atlas_linear_f8block_held_4_add",
 	"atlas_linear_f8block_1_short_add",
 	"atlas_linear_f8block_1_add",
 	"atlas_linear_f8block_4_add",
@@ -400,6 +410,8 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_32_add",
 	"atlas_linear_nvfp4_split_64_middle_add",
 	"atlas_linear_nvfp4_split_64_add",
+	"atlas_linear_nvfp4_held_1_add",
+	"atlas_linear_nvfp4_held_4_add",
 	"atlas_linear_nvfp4_spread_1_middle_add",
 	"atlas_linear_nvfp4_spread_1_add",
 	"atlas_linear_nvfp4_1_add",
@@ -454,11 +466,14 @@ var Kernels = [...]string{
 	"atlas_logits_nvfp4_1",
 	"atlas_logits_nvfp4",
 	"atlas_norm_linear_bf16_1",
+	"atlas_norm_linear_f8block_held_4",
 	"atlas_norm_linear_f8block_1_middle",
 	"atlas_norm_linear_f8block_1",
 	"atlas_norm_linear_f8block_4_middle",
 	"atlas_norm_linear_f8block_4",
 	"atlas_norm_linear_f8block_8",
+	"atlas_norm_linear_nvfp4_held_1",
+	"atlas_norm_linear_nvfp4_held_4",
 	"atlas_norm_linear_nvfp4_1_middle",
 	"atlas_norm_linear_nvfp4_1",
 	"atlas_norm_linear_nvfp4_spread_4_middle",
@@ -617,8 +632,10 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87, 106, 124;
 // kernels/h200/q4/experts_few.toml:62, 75, 88, 107, 125;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87, 106, 124;
+// kernels/h200/base/f8block/linear_held.toml:43;
 // kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
 // kernels/h200/base/f8block/experts_few.toml:73, 86, 99, 118, 136;
+// kernels/h200/base/nvfp4/linear_held.toml:56;
 // kernels/h200/base/nvfp4/experts_few.toml:73, 86, 99, 112, 131, 149.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
@@ -709,6 +726,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
+			s.launchExpertDownF8blockHeld(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Cols)%128 == 0:
 			s.launchExpertDownF8blockE4m3_128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 16*int64(a.W.Count) && int64(a.W.Cols)%128 == 0:
@@ -728,6 +747,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeNVFP4:
 		switch {
+		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
+			s.launchExpertDownNvfp4Held(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownNvfp4Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count):
@@ -754,7 +775,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87;
 // kernels/h200/q4/experts_few.toml:62, 75, 88;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87;
+// kernels/h200/base/f8block/linear_held.toml:43;
 // kernels/h200/base/f8block/experts_few.toml:73, 86, 99;
+// kernels/h200/base/nvfp4/linear_held.toml:56;
 // kernels/h200/base/nvfp4/experts_few.toml:73, 86, 99, 112.
 func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	switch a.W.Scheme {
@@ -815,6 +838,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
+			s.launchExpertDownF8blockHeldAdd(q, a)
 		case a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockTeam_4Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
@@ -826,6 +851,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		}
 	case op.SchemeNVFP4:
 		switch {
+		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
+			s.launchExpertDownNvfp4HeldAdd(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Spread_4Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
@@ -1057,8 +1084,10 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 105, 156, 196, 209, 222;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/f8block/linear_wide.toml:3, 17, 32, 47, 62, 75, 90, 130, 170, 189, 208, 227;
+// kernels/h200/base/f8block/linear_held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 169, 182, 195;
+// kernels/h200/base/nvfp4/linear_held.toml:2, 16;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106, 119.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
@@ -1259,6 +1288,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8blockE4m3_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
 			s.launchLinearF8blockWide(q, a)
+		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearF8blockHeld_1(q, a)
+		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearF8blockHeld_4(q, a)
 		case a.Rows == 1 && a.W.Cols <= 4096:
 			s.launchLinearF8block_1Short(q, a)
 		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
@@ -1298,6 +1331,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Wide_128x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearNvfp4Wide_64x128(q, a)
+		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearNvfp4Held_1(q, a)
+		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearNvfp4Held_4(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 4096 && a.W.Rows > 4224 && a.W.Rows <= 6336:
 			s.launchLinearNvfp4Spread_1Middle(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
@@ -1333,8 +1370,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/f8/linear_wide.toml:16, 31, 46, 75, 90, 105;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/base/f8block/linear_wide.toml:17, 32, 47, 75, 90;
+// kernels/h200/base/f8block/linear_held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/nvfp4/linear_wide.toml:16, 31, 46, 75, 90;
+// kernels/h200/base/nvfp4/linear_held.toml:2, 16;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106.
 func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	switch a.W.Scheme {
@@ -1467,6 +1506,10 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearF8blockSplit_32MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
 			s.launchLinearF8blockSplit_32Add(q, a)
+		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearF8blockHeld_1Add(q, a)
+		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearF8blockHeld_4Add(q, a)
 		case a.Rows == 1 && a.W.Cols <= 4096:
 			s.launchLinearF8block_1ShortAdd(q, a)
 		case a.Rows == 1 && int64(a.W.Cols)%8 == 0:
@@ -1494,6 +1537,10 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearNvfp4Split_64MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64Add(q, a)
+		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearNvfp4Held_1Add(q, a)
+		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
+			s.launchLinearNvfp4Held_4Add(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 4096 && a.W.Rows > 4224 && a.W.Rows <= 6336:
 			s.launchLinearNvfp4Spread_1MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
@@ -1649,7 +1696,9 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 }
 
 // NormLinear: kernels/h200/base/bf16/linear_few.toml:174;
+// kernels/h200/base/f8block/linear_held.toml:30;
 // kernels/h200/base/f8block/linear_few.toml:162, 174, 186, 198, 210;
+// kernels/h200/base/nvfp4/linear_held.toml:30, 43;
 // kernels/h200/base/nvfp4/linear_few.toml:165, 177, 189, 201, 213, 225.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	switch a.W.Scheme {
@@ -1662,6 +1711,8 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.Residual == 0 && (a.W.Cols == 256 || a.W.Cols == 512 || a.W.Cols == 1024 || a.W.Cols == 2048) && a.W.Rows <= 6336:
+			s.launchNormLinearF8blockHeld_4(q, a)
 		case a.Rows == 1 && a.W.Rows > 4224 && a.W.Rows <= 6336 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearF8block_1Middle(q, a)
 		case a.Rows == 1 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1677,6 +1728,10 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 		}
 	case op.SchemeNVFP4:
 		switch {
+		case !s.has.exact && a.Rows == 1 && a.Residual == 0 && (a.W.Cols == 256 || a.W.Cols == 512 || a.W.Cols == 1024 || a.W.Cols == 2048) && a.W.Rows <= 6336:
+			s.launchNormLinearNvfp4Held_1(q, a)
+		case !s.has.exact && a.Rows <= 4 && a.Residual == 0 && (a.W.Cols == 256 || a.W.Cols == 512 || a.W.Cols == 1024 || a.W.Cols == 2048) && a.W.Rows <= 6336:
+			s.launchNormLinearNvfp4Held_4(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Rows > 4224 && a.W.Rows <= 6336 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearNvfp4_1Middle(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -2361,20 +2416,28 @@ func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownF8blockHeld: kernels/h200/base/f8block/linear_held.toml:43, order held.
+func (s *Set) launchExpertDownF8blockHeld(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[69], g)
+	}
+}
+
 // launchExpertDownF8blockE4m3_128: kernels/h200/base/f8block/experts_wide.toml:40, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchExpertDownF8blockE4m3_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Rows)*4 + int64(a.W.Cols)/32*33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[69], g)
+		q.Launch(s.kernels[70], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[70], g)
+		q.Launch(s.kernels[71], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[71], g)
+		q.Launch(s.kernels[72], g)
 	}
 }
 
@@ -2383,15 +2446,15 @@ func (s *Set) launchExpertDownF8blockE4m3_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Rows)*4 + int64(a.W.Cols)/32*33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[72], g)
+		q.Launch(s.kernels[73], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[73], g)
+		q.Launch(s.kernels[74], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[74], g)
+		q.Launch(s.kernels[75], g)
 	}
 }
 
@@ -2400,11 +2463,11 @@ func (s *Set) launchExpertDownF8blockWide(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[75], g)
+		q.Launch(s.kernels[76], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[76], g)
+		q.Launch(s.kernels[77], g)
 	}
 }
 
@@ -2412,7 +2475,7 @@ func (s *Set) launchExpertDownF8blockWide(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[77], g)
+		q.Launch(s.kernels[78], g)
 	}
 }
 
@@ -2420,7 +2483,7 @@ func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[78], g)
+		q.Launch(s.kernels[79], g)
 	}
 }
 
@@ -2428,10 +2491,10 @@ func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[79], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[80], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[80], g)
+		q.Launch(s.kernels[81], g)
 	}
 }
 
@@ -2439,10 +2502,10 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[81], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[82], op.Grid{X: 264, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[82], g)
+		q.Launch(s.kernels[83], g)
 	}
 }
 
@@ -2450,10 +2513,18 @@ func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[83], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[84], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[84], g)
+		q.Launch(s.kernels[85], g)
+	}
+}
+
+// launchExpertDownNvfp4Held: kernels/h200/base/nvfp4/linear_held.toml:56, order held.
+func (s *Set) launchExpertDownNvfp4Held(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[86], g)
 	}
 }
 
@@ -2461,19 +2532,6 @@ func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownNvfp4Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[85], g)
-	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[86], g)
-	}
-}
-
-// launchExpertDownNvfp4Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
-func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[87], g)
 	}
@@ -2483,11 +2541,24 @@ func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownNvfp4Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
+func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[89], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[90], g)
+	}
+}
+
 // launchExpertDownNvfp4Spread_4: kernels/h200/base/nvfp4/experts_few.toml:73, order spread.
 func (s *Set) launchExpertDownNvfp4Spread_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[89], g)
+		q.Launch(s.kernels[91], g)
 	}
 }
 
@@ -2495,7 +2566,7 @@ func (s *Set) launchExpertDownNvfp4Spread_4(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownNvfp4One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[90], g)
+		q.Launch(s.kernels[92], g)
 	}
 }
 
@@ -2503,23 +2574,12 @@ func (s *Set) launchExpertDownNvfp4One(q op.Stream, a op.ExpertDown) {
 func (s *Set) launchExpertDownNvfp4Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[91], g)
+		q.Launch(s.kernels[93], g)
 	}
 }
 
 // launchExpertDownNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml:112, order few.
 func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[92], op.Grid{X: 132, Y: 1, Z: 1})
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[93], g)
-	}
-}
-
-// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:131, order few.
-func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 	q.Launch(s.kernels[94], op.Grid{X: 132, Y: 1, Z: 1})
@@ -2529,8 +2589,8 @@ func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4: kernels/h200/base/nvfp4/experts_few.toml:149, order few.
-func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
+// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:131, order few.
+func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 	q.Launch(s.kernels[96], op.Grid{X: 132, Y: 1, Z: 1})
@@ -2540,11 +2600,22 @@ func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownNvfp4: kernels/h200/base/nvfp4/experts_few.toml:149, order few.
+func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
+	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+	q.Launch(s.kernels[98], op.Grid{X: 132, Y: 1, Z: 1})
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[99], g)
+	}
+}
+
 // launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml:97, order few.
 func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[98], g)
+		q.Launch(s.kernels[100], g)
 	}
 }
 
@@ -2552,7 +2623,7 @@ func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[99], g)
+		q.Launch(s.kernels[101], g)
 	}
 }
 
@@ -2560,10 +2631,10 @@ func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownBf16TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[100], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[102], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[101], g)
+		q.Launch(s.kernels[103], g)
 	}
 }
 
@@ -2571,7 +2642,7 @@ func (s *Set) launchExpertDownBf16TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ8_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[102], g)
+		q.Launch(s.kernels[104], g)
 	}
 }
 
@@ -2579,7 +2650,7 @@ func (s *Set) launchExpertDownQ8_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ8_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[103], g)
+		q.Launch(s.kernels[105], g)
 	}
 }
 
@@ -2587,10 +2658,10 @@ func (s *Set) launchExpertDownQ8_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ8_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[104], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[106], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[107], g)
 	}
 }
 
@@ -2598,7 +2669,7 @@ func (s *Set) launchExpertDownQ8_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ4_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[106], g)
+		q.Launch(s.kernels[108], g)
 	}
 }
 
@@ -2606,7 +2677,7 @@ func (s *Set) launchExpertDownQ4_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ4_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[107], g)
+		q.Launch(s.kernels[109], g)
 	}
 }
 
@@ -2614,10 +2685,10 @@ func (s *Set) launchExpertDownQ4_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ4_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[108], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[110], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[109], g)
+		q.Launch(s.kernels[111], g)
 	}
 }
 
@@ -2625,7 +2696,7 @@ func (s *Set) launchExpertDownQ4_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ4_1OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[110], g)
+		q.Launch(s.kernels[112], g)
 	}
 }
 
@@ -2633,7 +2704,7 @@ func (s *Set) launchExpertDownQ4_1OneAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ4_1Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[111], g)
+		q.Launch(s.kernels[113], g)
 	}
 }
 
@@ -2641,10 +2712,10 @@ func (s *Set) launchExpertDownQ4_1Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownQ4_1TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[112], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[114], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[113], g)
+		q.Launch(s.kernels[115], g)
 	}
 }
 
@@ -2652,7 +2723,7 @@ func (s *Set) launchExpertDownQ4_1TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownF8OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[114], g)
+		q.Launch(s.kernels[116], g)
 	}
 }
 
@@ -2660,7 +2731,7 @@ func (s *Set) launchExpertDownF8OneAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownF8Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[115], g)
+		q.Launch(s.kernels[117], g)
 	}
 }
 
@@ -2668,10 +2739,18 @@ func (s *Set) launchExpertDownF8Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownF8TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[116], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[118], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[117], g)
+		q.Launch(s.kernels[119], g)
+	}
+}
+
+// launchExpertDownF8blockHeldAdd: kernels/h200/base/f8block/linear_held.toml:43, order held.
+func (s *Set) launchExpertDownF8blockHeldAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[120], g)
 	}
 }
 
@@ -2679,7 +2758,7 @@ func (s *Set) launchExpertDownF8TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[118], g)
+		q.Launch(s.kernels[121], g)
 	}
 }
 
@@ -2687,7 +2766,7 @@ func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) 
 func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[119], g)
+		q.Launch(s.kernels[122], g)
 	}
 }
 
@@ -2695,10 +2774,18 @@ func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[120], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[123], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[121], g)
+		q.Launch(s.kernels[124], g)
+	}
+}
+
+// launchExpertDownNvfp4HeldAdd: kernels/h200/base/nvfp4/linear_held.toml:56, order held.
+func (s *Set) launchExpertDownNvfp4HeldAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[125], g)
 	}
 }
 
@@ -2706,7 +2793,7 @@ func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownNvfp4Spread_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[122], g)
+		q.Launch(s.kernels[126], g)
 	}
 }
 
@@ -2714,7 +2801,7 @@ func (s *Set) launchExpertDownNvfp4Spread_4Add(q op.Stream, a op.ExpertDownAdd) 
 func (s *Set) launchExpertDownNvfp4OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[123], g)
+		q.Launch(s.kernels[127], g)
 	}
 }
 
@@ -2722,7 +2809,7 @@ func (s *Set) launchExpertDownNvfp4OneAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownNvfp4Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[124], g)
+		q.Launch(s.kernels[128], g)
 	}
 }
 
@@ -2730,10 +2817,10 @@ func (s *Set) launchExpertDownNvfp4Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertDownNvfp4TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[125], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[129], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[126], g)
+		q.Launch(s.kernels[130], g)
 	}
 }
 
@@ -2741,7 +2828,7 @@ func (s *Set) launchExpertDownNvfp4TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[127], g)
+		q.Launch(s.kernels[131], g)
 	}
 }
 
@@ -2749,45 +2836,45 @@ func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[128], g)
+		q.Launch(s.kernels[132], g)
 	}
 }
 
 // launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpBf16Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[129], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[133], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[130], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[134], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:62, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[131], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[135], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:74, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[132], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[136], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:86, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[133], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[137], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[134], g)
+		q.Launch(s.kernels[138], g)
 	}
 }
 
@@ -2795,45 +2882,45 @@ func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[135], g)
+		q.Launch(s.kernels[139], g)
 	}
 }
 
 // launchExpertUpQ8_0Few_1: kernels/h200/base/q8_0/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpQ8_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[136], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[140], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpQ8_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[137], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[141], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpQ8_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[138], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[142], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0_32: kernels/h200/base/q8_0/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpQ8_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[139], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[143], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpQ8_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[140], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[144], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[141], g)
+		q.Launch(s.kernels[145], g)
 	}
 }
 
@@ -2841,45 +2928,45 @@ func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[142], g)
+		q.Launch(s.kernels[146], g)
 	}
 }
 
 // launchExpertUpQ4_0Few_1: kernels/h200/q4/experts_few.toml:3, order few.
 func (s *Set) launchExpertUpQ4_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[143], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[147], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Tiles: kernels/h200/q4/experts_few.toml:15, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[144], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[148], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0_8: kernels/h200/q4/experts_few.toml:27, order few.
 func (s *Set) launchExpertUpQ4_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[145], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[149], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0_32: kernels/h200/q4/experts_few.toml:39, order few.
 func (s *Set) launchExpertUpQ4_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[146], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[150], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_0Odd: kernels/h200/q4/experts_few.toml:51, order few.
 func (s *Set) launchExpertUpQ4_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[147], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[151], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[148], g)
+		q.Launch(s.kernels[152], g)
 	}
 }
 
@@ -2887,45 +2974,45 @@ func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[149], g)
+		q.Launch(s.kernels[153], g)
 	}
 }
 
 // launchExpertUpQ4_1Few_1: kernels/h200/q4/experts_few.toml:3, order few.
 func (s *Set) launchExpertUpQ4_1Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[150], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[154], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Tiles: kernels/h200/q4/experts_few.toml:15, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[151], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[155], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1_8: kernels/h200/q4/experts_few.toml:27, order few.
 func (s *Set) launchExpertUpQ4_1_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[152], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[156], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1_32: kernels/h200/q4/experts_few.toml:39, order few.
 func (s *Set) launchExpertUpQ4_1_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[153], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[157], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ4_1Odd: kernels/h200/q4/experts_few.toml:51, order few.
 func (s *Set) launchExpertUpQ4_1Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[154], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[158], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[159], g)
 	}
 }
 
@@ -2933,38 +3020,38 @@ func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[160], g)
 	}
 }
 
 // launchExpertUpF8Few_1: kernels/h200/base/f8/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpF8Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[157], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[161], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Tiles: kernels/h200/base/f8/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpF8Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[158], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[162], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8_8: kernels/h200/base/f8/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpF8_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[159], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[163], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8_32: kernels/h200/base/f8/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpF8_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[160], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[164], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Odd: kernels/h200/base/f8/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpF8Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[161], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[165], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockE4m3_128: kernels/h200/base/f8block/experts_wide.toml:2, order e4m3, activations rounded to e4m3x128.
@@ -2972,11 +3059,11 @@ func (s *Set) launchExpertUpF8blockE4m3_128(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[166], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[167], g)
 	}
 }
 
@@ -2985,11 +3072,11 @@ func (s *Set) launchExpertUpF8blockE4m3_64(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[168], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[169], g)
 	}
 }
 
@@ -2997,51 +3084,51 @@ func (s *Set) launchExpertUpF8blockE4m3_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8blockWide(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[170], g)
 	}
 }
 
 // launchExpertUpF8blockFew_1: kernels/h200/base/f8block/experts_few.toml:2, order few.
 func (s *Set) launchExpertUpF8blockFew_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[167], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[171], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[168], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[172], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[169], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[173], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[170], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[174], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[171], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[175], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:62, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[172], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[176], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[177], g)
 	}
 }
 
@@ -3049,51 +3136,51 @@ func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[178], g)
 	}
 }
 
 // launchExpertUpNvfp4Spread_4: kernels/h200/base/nvfp4/experts_few.toml:2, order spread.
 func (s *Set) launchExpertUpNvfp4Spread_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[175], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[179], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Few_1: kernels/h200/base/nvfp4/experts_few.toml:14, order few.
 func (s *Set) launchExpertUpNvfp4Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[176], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[180], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml:26, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[177], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[181], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:38, order few.
 func (s *Set) launchExpertUpNvfp4_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[178], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[182], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpNvfp4_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[179], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[183], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/experts_few.toml:62, order few.
 func (s *Set) launchExpertUpNvfp4Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[180], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[184], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchFill: kernels/lib/cuda/base.toml:586.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[185], g)
 	}
 }
 
@@ -3108,7 +3195,7 @@ func (s *Set) launchGatedLinearBf16Wide(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[186], g)
 	}
 }
 
@@ -3116,7 +3203,7 @@ func (s *Set) launchGatedLinearBf16Wide(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[187], g)
 	}
 }
 
@@ -3125,7 +3212,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[188], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3136,7 +3223,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[189], g)
 	}
 }
 
@@ -3145,11 +3232,11 @@ func (s *Set) launchGatedLinearF8blockE4m3Tall(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[186], g)
+		q.Launch(s.kernels[190], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[191], g)
 	}
 }
 
@@ -3157,7 +3244,7 @@ func (s *Set) launchGatedLinearF8blockE4m3Tall(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[192], g)
 	}
 }
 
@@ -3165,7 +3252,7 @@ func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[193], g)
 	}
 }
 
@@ -3173,7 +3260,7 @@ func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[194], g)
 	}
 }
 
@@ -3182,7 +3269,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[195], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3193,7 +3280,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[196], g)
 	}
 }
 
@@ -3201,7 +3288,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[197], g)
 	}
 }
 
@@ -3209,7 +3296,7 @@ func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[198], g)
 	}
 }
 
@@ -3217,7 +3304,7 @@ func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[199], g)
 	}
 }
 
@@ -3225,7 +3312,7 @@ func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[200], g)
 	}
 }
 
@@ -3240,7 +3327,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[201], g)
 	}
 }
 
@@ -3255,7 +3342,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[202], g)
 	}
 }
 
@@ -3270,7 +3357,7 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[203], g)
 	}
 }
 
@@ -3285,7 +3372,7 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[200], g)
+		q.Launch(s.kernels[204], g)
 	}
 }
 
@@ -3300,7 +3387,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -3315,7 +3402,7 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[202], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -3330,7 +3417,7 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -3345,7 +3432,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -3360,7 +3447,7 @@ func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -3375,7 +3462,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -3390,7 +3477,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -3405,7 +3492,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[212], g)
 	}
 }
 
@@ -3420,7 +3507,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[213], g)
 	}
 }
 
@@ -3435,7 +3522,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -3443,7 +3530,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -3451,7 +3538,7 @@ func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -3459,7 +3546,7 @@ func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -3467,7 +3554,7 @@ func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
@@ -3475,7 +3562,7 @@ func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[219], g)
 	}
 }
 
@@ -3483,7 +3570,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -3491,7 +3578,7 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[221], g)
 	}
 }
 
@@ -3506,7 +3593,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -3521,7 +3608,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -3536,7 +3623,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -3551,7 +3638,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
@@ -3566,7 +3653,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -3581,7 +3668,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[227], g)
 	}
 }
 
@@ -3596,7 +3683,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -3604,7 +3691,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -3612,7 +3699,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -3620,7 +3707,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -3628,7 +3715,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -3636,7 +3723,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -3644,7 +3731,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -3659,7 +3746,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
@@ -3674,7 +3761,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -3689,7 +3776,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -3704,7 +3791,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -3719,7 +3806,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -3734,7 +3821,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -3749,7 +3836,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -3757,7 +3844,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -3765,7 +3852,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -3773,7 +3860,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -3781,7 +3868,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -3789,7 +3876,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -3797,7 +3884,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -3812,7 +3899,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -3827,7 +3914,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -3842,7 +3929,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -3857,7 +3944,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -3872,7 +3959,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -3887,7 +3974,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -3902,7 +3989,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -3910,7 +3997,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -3918,7 +4005,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -3926,7 +4013,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -3934,7 +4021,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -3942,7 +4029,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -3950,7 +4037,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -3965,7 +4052,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -3980,7 +4067,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
@@ -3995,7 +4082,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -4010,7 +4097,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -4025,7 +4112,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -4040,7 +4127,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -4055,7 +4142,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -4070,7 +4157,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
@@ -4079,7 +4166,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[269], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4090,7 +4177,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -4105,7 +4192,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -4120,7 +4207,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -4135,7 +4222,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -4143,7 +4230,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -4151,7 +4238,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -4159,7 +4246,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -4167,7 +4254,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -4175,7 +4262,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
@@ -4183,7 +4270,7 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
@@ -4198,7 +4285,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
@@ -4213,7 +4300,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
@@ -4228,7 +4315,7 @@ func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -4243,7 +4330,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -4258,7 +4345,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -4273,7 +4360,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -4288,7 +4375,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -4297,11 +4384,11 @@ func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[287], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -4310,11 +4397,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[289], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -4323,11 +4410,11 @@ func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[291], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -4336,11 +4423,11 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[293], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -4355,7 +4442,23 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[295], g)
+	}
+}
+
+// launchLinearF8blockHeld_1: kernels/h200/base/f8block/linear_held.toml:2, order held.
+func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[296], g)
+	}
+}
+
+// launchLinearF8blockHeld_4: kernels/h200/base/f8block/linear_held.toml:16, order held.
+func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -4363,7 +4466,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -4371,7 +4474,7 @@ func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -4379,7 +4482,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -4387,7 +4490,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -4395,7 +4498,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -4403,7 +4506,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -4411,7 +4514,7 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -4426,7 +4529,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -4441,7 +4544,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -4456,7 +4559,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -4471,7 +4574,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -4486,7 +4589,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -4501,7 +4604,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -4516,7 +4619,7 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -4525,7 +4628,7 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[312], g)
 	}
 	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4536,7 +4639,7 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -4551,7 +4654,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -4566,7 +4669,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -4581,7 +4684,23 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[316], g)
+	}
+}
+
+// launchLinearNvfp4Held_1: kernels/h200/base/nvfp4/linear_held.toml:2, order held.
+func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[317], g)
+	}
+}
+
+// launchLinearNvfp4Held_4: kernels/h200/base/nvfp4/linear_held.toml:16, order held.
+func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -4589,7 +4708,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -4597,7 +4716,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -4605,7 +4724,7 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -4613,7 +4732,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -4621,7 +4740,7 @@ func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -4629,7 +4748,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -4637,7 +4756,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -4645,7 +4764,7 @@ func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
@@ -4653,7 +4772,7 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
@@ -4661,7 +4780,7 @@ func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -4676,7 +4795,7 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
@@ -4691,7 +4810,7 @@ func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
@@ -4706,7 +4825,7 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -4721,7 +4840,7 @@ func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
@@ -4736,7 +4855,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -4744,7 +4863,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -4752,7 +4871,7 @@ func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -4760,7 +4879,7 @@ func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -4768,7 +4887,7 @@ func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -4776,7 +4895,7 @@ func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -4784,7 +4903,7 @@ func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -4799,7 +4918,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -4814,7 +4933,7 @@ func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -4829,7 +4948,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -4837,7 +4956,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -4845,7 +4964,7 @@ func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -4853,7 +4972,7 @@ func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -4861,7 +4980,7 @@ func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -4869,7 +4988,7 @@ func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -4884,7 +5003,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -4899,7 +5018,7 @@ func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -4914,7 +5033,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -4922,7 +5041,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -4930,7 +5049,7 @@ func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[352], g)
 	}
 }
 
@@ -4938,7 +5057,7 @@ func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -4946,7 +5065,7 @@ func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[354], g)
 	}
 }
 
@@ -4954,7 +5073,7 @@ func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[355], g)
 	}
 }
 
@@ -4969,7 +5088,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[356], g)
 	}
 }
 
@@ -4984,7 +5103,7 @@ func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -4999,7 +5118,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -5007,7 +5126,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -5015,7 +5134,7 @@ func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -5023,7 +5142,7 @@ func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -5031,7 +5150,7 @@ func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -5039,7 +5158,7 @@ func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[363], g)
 	}
 }
 
@@ -5054,7 +5173,7 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -5069,7 +5188,7 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -5084,7 +5203,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -5099,7 +5218,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -5114,7 +5233,7 @@ func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -5129,7 +5248,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -5137,7 +5256,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -5145,7 +5264,7 @@ func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -5153,7 +5272,7 @@ func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -5161,7 +5280,7 @@ func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -5169,7 +5288,7 @@ func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -5184,7 +5303,7 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -5199,7 +5318,7 @@ func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -5214,7 +5333,7 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
@@ -5229,7 +5348,7 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -5244,7 +5363,23 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[379], g)
+	}
+}
+
+// launchLinearF8blockHeld_1Add: kernels/h200/base/f8block/linear_held.toml:2, order held.
+func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[380], g)
+	}
+}
+
+// launchLinearF8blockHeld_4Add: kernels/h200/base/f8block/linear_held.toml:16, order held.
+func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -5252,7 +5387,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
@@ -5260,7 +5395,7 @@ func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -5268,7 +5403,7 @@ func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -5276,7 +5411,7 @@ func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
@@ -5284,7 +5419,7 @@ func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -5292,7 +5427,7 @@ func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[387], g)
 	}
 }
 
@@ -5307,7 +5442,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[388], g)
 	}
 }
 
@@ -5322,7 +5457,7 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 
@@ -5337,7 +5472,7 @@ func (s *Set) launchLinearNvfp4Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[390], g)
 	}
 }
 
@@ -5352,7 +5487,7 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[391], g)
 	}
 }
 
@@ -5367,7 +5502,23 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[392], g)
+	}
+}
+
+// launchLinearNvfp4Held_1Add: kernels/h200/base/nvfp4/linear_held.toml:2, order held.
+func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[393], g)
+	}
+}
+
+// launchLinearNvfp4Held_4Add: kernels/h200/base/nvfp4/linear_held.toml:16, order held.
+func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[394], g)
 	}
 }
 
@@ -5375,7 +5526,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[395], g)
 	}
 }
 
@@ -5383,7 +5534,7 @@ func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[396], g)
 	}
 }
 
@@ -5391,7 +5542,7 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[397], g)
 	}
 }
 
@@ -5399,7 +5550,7 @@ func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[398], g)
 	}
 }
 
@@ -5407,7 +5558,7 @@ func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[399], g)
 	}
 }
 
@@ -5415,7 +5566,7 @@ func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
@@ -5423,7 +5574,7 @@ func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -5431,7 +5582,7 @@ func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[390], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 
@@ -5439,7 +5590,7 @@ func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -5447,7 +5598,7 @@ func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -5455,7 +5606,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[393], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
@@ -5463,7 +5614,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
@@ -5471,7 +5622,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[395], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
@@ -5479,7 +5630,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -5487,7 +5638,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[397], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
@@ -5495,7 +5646,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[410], g)
 	}
 }
 
@@ -5503,7 +5654,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[411], g)
 	}
 }
 
@@ -5511,7 +5662,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[412], g)
 	}
 }
 
@@ -5519,7 +5670,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[413], g)
 	}
 }
 
@@ -5527,7 +5678,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[414], g)
 	}
 }
 
@@ -5535,7 +5686,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[415], g)
 	}
 }
 
@@ -5543,7 +5694,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[416], g)
 	}
 }
 
@@ -5551,7 +5702,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[417], g)
 	}
 }
 
@@ -5559,7 +5710,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[418], g)
 	}
 }
 
@@ -5567,7 +5718,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[419], g)
 	}
 }
 
@@ -5575,7 +5726,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[420], g)
 	}
 }
 
@@ -5583,7 +5734,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[421], g)
 	}
 }
 
@@ -5591,7 +5742,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[422], g)
 	}
 }
 
@@ -5599,7 +5750,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[423], g)
 	}
 }
 
@@ -5607,7 +5758,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[424], g)
 	}
 }
 
@@ -5615,7 +5766,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[425], g)
 	}
 }
 
@@ -5623,7 +5774,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -5631,7 +5782,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[415], g)
+		q.Launch(s.kernels[427], g)
 	}
 }
 
@@ -5639,7 +5790,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[416], g)
+		q.Launch(s.kernels[428], g)
 	}
 }
 
@@ -5647,7 +5798,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[417], g)
+		q.Launch(s.kernels[429], g)
 	}
 }
 
@@ -5655,7 +5806,7 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[418], g)
+		q.Launch(s.kernels[430], g)
 	}
 }
 
@@ -5663,7 +5814,7 @@ func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[431], g)
 	}
 }
 
@@ -5671,7 +5822,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[432], g)
 	}
 }
 
@@ -5679,7 +5830,7 @@ func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[433], g)
 	}
 }
 
@@ -5687,7 +5838,7 @@ func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[434], g)
 	}
 }
 
@@ -5695,7 +5846,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[435], g)
 	}
 }
 
@@ -5703,7 +5854,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[436], g)
 	}
 }
 
@@ -5711,7 +5862,7 @@ func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[425], g)
+		q.Launch(s.kernels[437], g)
 	}
 }
 
@@ -5719,7 +5870,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[426], g)
+		q.Launch(s.kernels[438], g)
 	}
 }
 
@@ -5727,7 +5878,7 @@ func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[427], g)
+		q.Launch(s.kernels[439], g)
 	}
 }
 
@@ -5735,7 +5886,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[440], g)
 	}
 }
 
@@ -5743,7 +5894,7 @@ func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[441], g)
 	}
 }
 
@@ -5751,7 +5902,7 @@ func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[430], g)
+		q.Launch(s.kernels[442], g)
 	}
 }
 
@@ -5759,7 +5910,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[431], g)
+		q.Launch(s.kernels[443], g)
 	}
 }
 
@@ -5767,7 +5918,7 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[432], g)
+		q.Launch(s.kernels[444], g)
 	}
 }
 
@@ -5775,7 +5926,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[433], g)
+		q.Launch(s.kernels[445], g)
 	}
 }
 
@@ -5783,7 +5934,7 @@ func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[434], g)
+		q.Launch(s.kernels[446], g)
 	}
 }
 
@@ -5791,7 +5942,7 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[435], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -5799,7 +5950,15 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[436], g)
+		q.Launch(s.kernels[448], g)
+	}
+}
+
+// launchNormLinearF8blockHeld_4: kernels/h200/base/f8block/linear_held.toml:30, order held.
+func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[449], g)
 	}
 }
 
@@ -5807,7 +5966,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[437], g)
+		q.Launch(s.kernels[450], g)
 	}
 }
 
@@ -5815,7 +5974,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[438], g)
+		q.Launch(s.kernels[451], g)
 	}
 }
 
@@ -5823,7 +5982,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[439], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
@@ -5831,7 +5990,7 @@ func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[453], g)
 	}
 }
 
@@ -5839,7 +5998,23 @@ func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[454], g)
+	}
+}
+
+// launchNormLinearNvfp4Held_1: kernels/h200/base/nvfp4/linear_held.toml:30, order held_8.
+func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[455], g)
+	}
+}
+
+// launchNormLinearNvfp4Held_4: kernels/h200/base/nvfp4/linear_held.toml:43, order held.
+func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[456], g)
 	}
 }
 
@@ -5847,7 +6022,7 @@ func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[457], g)
 	}
 }
 
@@ -5855,7 +6030,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[458], g)
 	}
 }
 
@@ -5863,7 +6038,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[459], g)
 	}
 }
 
@@ -5871,7 +6046,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[445], g)
+		q.Launch(s.kernels[460], g)
 	}
 }
 
@@ -5879,7 +6054,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -5887,33 +6062,33 @@ func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[462], g)
 	}
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[448], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[463], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:14.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[449], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[464], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:26.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[450], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[465], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[466], g)
 	}
 }
 
@@ -5921,7 +6096,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[467], g)
 	}
 }
 
@@ -5929,7 +6104,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[468], g)
 	}
 }
 
@@ -5937,7 +6112,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -5945,7 +6120,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[455], g)
+		q.Launch(s.kernels[470], g)
 	}
 }
 
@@ -5953,7 +6128,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[456], g)
+		q.Launch(s.kernels[471], g)
 	}
 }
 
@@ -5961,7 +6136,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[457], g)
+		q.Launch(s.kernels[472], g)
 	}
 }
 
@@ -5969,7 +6144,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[458], g)
+		q.Launch(s.kernels[473], g)
 	}
 }
 
@@ -5977,7 +6152,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[474], g)
 	}
 }
 
@@ -5985,7 +6160,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -5993,7 +6168,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -6001,7 +6176,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[462], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -6010,13 +6185,13 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[478], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[464], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[479], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[465], g)
+		q.Launch(s.kernels[480], g)
 	}
 }
 
@@ -6024,7 +6199,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[466], g)
+		q.Launch(s.kernels[481], g)
 	}
 }
 
@@ -6032,7 +6207,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -6041,13 +6216,13 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[483], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[469], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[484], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
@@ -6055,7 +6230,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[486], g)
 	}
 }
 
@@ -6064,13 +6239,13 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[487], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[473], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[488], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[489], g)
 	}
 }
 
@@ -6079,17 +6254,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[490], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[476], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[491], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:131, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[492], g)
 	}
 }
 
@@ -6098,13 +6273,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[493], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[479], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[494], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[480], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
@@ -6112,7 +6287,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
@@ -6120,7 +6295,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
@@ -6129,17 +6304,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[498], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[484], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[499], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:213, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[500], g)
 	}
 }
 
@@ -6148,13 +6323,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[501], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[487], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[502], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -6162,7 +6337,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -6170,7 +6345,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[490], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -6179,10 +6354,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[491], g)
+		q.Launch(s.kernels[506], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[492], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[507], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:297, order tiles.
@@ -6190,17 +6365,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[508], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[494], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[509], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:316, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[510], g)
 	}
 }
 
@@ -6209,13 +6384,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[511], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[497], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[512], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -6223,7 +6398,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -6231,7 +6406,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
@@ -6240,10 +6415,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[516], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[502], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[517], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:400, order tiles.
@@ -6251,17 +6426,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[518], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[504], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[519], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:419, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[520], g)
 	}
 }
 
@@ -6270,13 +6445,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[521], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[507], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[522], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
@@ -6284,7 +6459,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -6292,7 +6467,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -6300,7 +6475,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -6308,7 +6483,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -6316,7 +6491,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -6324,7 +6499,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -6332,7 +6507,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -6340,7 +6515,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -6348,7 +6523,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[517], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -6356,7 +6531,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -6364,7 +6539,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -6372,7 +6547,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -6380,7 +6555,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -6388,26 +6563,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:475.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[523], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[538], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:484.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[524], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[539], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:493.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[525], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[540], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:502.
@@ -6415,11 +6590,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[541], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[542], g)
 	}
 }
 
@@ -6428,18 +6603,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[543], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[544], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:532.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[530], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[545], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:541.
@@ -6447,11 +6622,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[546], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[547], g)
 	}
 }
 
@@ -6459,7 +6634,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[548], g)
 	}
 }
 
@@ -6468,7 +6643,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[549], g)
 	}
 }
 
@@ -6476,7 +6651,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[550], g)
 	}
 }
 
@@ -6484,7 +6659,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[551], g)
 	}
 }
 
@@ -6492,7 +6667,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[552], g)
 	}
 }
 
@@ -6500,7 +6675,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[553], g)
 	}
 }
 
@@ -6508,7 +6683,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[554], g)
 	}
 }
 
@@ -6516,7 +6691,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[540], g)
+		q.Launch(s.kernels[555], g)
 	}
 }
 
@@ -6524,7 +6699,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[556], g)
 	}
 }
 
@@ -6532,7 +6707,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[557], g)
 	}
 }
 

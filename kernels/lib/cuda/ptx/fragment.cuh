@@ -11,4 +11,10 @@ __device__ __forceinline__ void product(float (&c)[4], const uint32_t (&a)[4], u
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// Keeps the compiler from moving the making of fragments to after this.
+__device__ __forceinline__ void pin(uint32_t (&a)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) asm volatile("" : "+r"(a[i])::"memory");
+}
+
 }  // namespace atlas

@@ -4,7 +4,7 @@
 // 16w+g (two) and 16w+g+8 (two) the columns 8j+2t, 8j+2t+1. Factors in shared memory have rows of 128 bytes, 64 along k, in
 // the 128-byte swizzle: 16-byte chunk c of row r at c ^ r % 8, the whole aligned to 1024 bytes.
 #pragma once
-#include <stdint.h>
+#include "lib/cuda/ptx/fragment.cuh"
 
 namespace atlas {
 
@@ -28,12 +28,6 @@ template <int kSums>
 __device__ __forceinline__ void pin(float (&c)[kSums]) {
 #pragma unroll
     for (int i = 0; i < kSums; i++) asm volatile("" : "+f"(c[i])::"memory");
-}
-
-// Keeps the compiler from moving the making of fragments to after this.
-__device__ __forceinline__ void pin(uint32_t (&a)[4]) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) asm volatile("" : "+r"(a[i])::"memory");
 }
 
 #define ATLAS_SUMS8(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])

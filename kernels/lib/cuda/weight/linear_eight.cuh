@@ -238,13 +238,13 @@ struct eight {
             }
         };
         load_scales(first), load_finish(first);
-        make_rows(line, norm);
-        load_there(first);
         const uint32_t memory = shared_address(eight_shared);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
         const uint32_t codes_at = held(ring_at + own + lane() * 16), scales_at = held(ring_at + own + product_t::scales_at());
         const uint32_t full_at = held(memory + kBarriersAt + ring * kStages * 8);
         const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch, memory + kZerosAt);
+        make_rows(line, norm);
+        load_there(first);
         int slot = 0, phase = 0;
         for (int group = first; group < groups; group += step) {
             float c[kStrips][1][4] = {};

@@ -3,6 +3,7 @@
 #pragma once
 #include "lib/cuda/ptx/bulk.cuh"
 #include "lib/cuda/ptx/fragment.cuh"
+#include "lib/cuda/ptx/load.cuh"
 #include "lib/cuda/ptx/mma.cuh"
 #include "lib/cuda/weight/frag.cuh"
 
@@ -41,6 +42,13 @@ struct unit {
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
             for (int b = 0; b < 2; b++) scales[b].x = reinterpret_cast<const uint32_t *>(shared + b * layout::kBlock + 512)[g];
+    }
+    // The same from global memory, of weights that nothing else in this kernel reads.
+    __device__ void load_once(const uint8_t *global) {
+        const int g = lane() / 4;
+#pragma unroll
+        for (int b = 0; b < (layout::kFour ? 1 : 2); b++) codes[b] = atlas::load_once(global + b * layout::kBlock + lane() * 16);
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = __ldg(reinterpret_cast<const uint2 *>(global + 512) + g);
     }
     // The same by addresses of the shared window: of the lane's codes, 16·lane() after the unit's first byte, and of its scales,
     // which lie scales_at() after the unit's first byte.
