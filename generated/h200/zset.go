@@ -480,6 +480,7 @@ var Kernels = [...]string{
 	"atlas_norm_linear_nvfp4_spread_4",
 	"atlas_norm_linear_nvfp4_4",
 	"atlas_norm_linear_nvfp4_8",
+	"atlas_norm_route_row",
 	"atlas_norm_route_1",
 	"atlas_norm_route_8",
 	"atlas_norm_route_16",
@@ -627,7 +628,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 }
 
 // ExpertDown: kernels/h200/base/bf16/experts_wide.toml:26, 44;
-// kernels/h200/base/bf16/experts_few.toml:97, 110, 123, 142, 160;
+// kernels/h200/base/bf16/experts_few.toml:109, 122, 135, 154, 172;
 // kernels/h200/frag/experts_wide.toml:27, 45;
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87, 106, 124;
 // kernels/h200/q4/experts_few.toml:62, 75, 88, 107, 125;
@@ -771,7 +772,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// ExpertDownAdd: kernels/h200/base/bf16/experts_few.toml:97, 110, 123;
+// ExpertDownAdd: kernels/h200/base/bf16/experts_few.toml:109, 122, 135;
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87;
 // kernels/h200/q4/experts_few.toml:62, 75, 88;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87;
@@ -871,7 +872,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 }
 
 // ExpertUp: kernels/h200/base/bf16/experts_wide.toml:2, 14;
-// kernels/h200/base/bf16/experts_few.toml:38, 50, 62, 74, 86;
+// kernels/h200/base/bf16/experts_few.toml:50, 62, 74, 86, 98;
 // kernels/h200/frag/experts_wide.toml:3, 15;
 // kernels/h200/base/q8_0/experts_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/q4/experts_few.toml:3, 15, 27, 39, 51;
@@ -1753,11 +1754,13 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	return true
 }
 
-// NormRoute: kernels/h200/base/bf16/experts_few.toml:2, 14, 26.
+// NormRoute: kernels/h200/base/bf16/experts_few.toml:2, 14, 26, 38.
 func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
+		case !s.has.exact && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRouteRow(q, a)
 		case a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_1(q, a)
 		case !s.has.exact && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
@@ -2067,7 +2070,7 @@ func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16One: kernels/h200/base/bf16/experts_few.toml:97, order few.
+// launchExpertDownBf16One: kernels/h200/base/bf16/experts_few.toml:109, order few.
 func (s *Set) launchExpertDownBf16One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2075,7 +2078,7 @@ func (s *Set) launchExpertDownBf16One(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:110, order few.
+// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:122, order few.
 func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2083,7 +2086,7 @@ func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:123, order few.
+// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:135, order few.
 func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2094,7 +2097,7 @@ func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:142, order few.
+// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:154, order few.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2105,7 +2108,7 @@ func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:160, order few.
+// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:172, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2611,7 +2614,7 @@ func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml:97, order few.
+// launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml:109, order few.
 func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -2619,7 +2622,7 @@ func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownBf16Few_4Add: kernels/h200/base/bf16/experts_few.toml:110, order few.
+// launchExpertDownBf16Few_4Add: kernels/h200/base/bf16/experts_few.toml:122, order few.
 func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -2627,7 +2630,7 @@ func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml:123, order few.
+// launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml:135, order few.
 func (s *Set) launchExpertDownBf16TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
@@ -2840,31 +2843,31 @@ func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml:38, order few.
+// launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml:50, order few.
 func (s *Set) launchExpertUpBf16Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[133], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:50, order few.
+// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:62, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[134], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:62, order few.
+// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:74, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[135], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:74, order few.
+// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:86, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[136], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:86, order few.
+// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:98, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[137], op.Grid{X: 132, Y: 1, Z: 1})
@@ -6066,29 +6069,35 @@ func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:2.
-func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
+// launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
+func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[463], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
-// launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:14.
-func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
+// launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
+func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[464], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
-// launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:26.
-func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
+// launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
+func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[465], op.Grid{X: 8, Y: 1, Z: 1})
+}
+
+// launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
+func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[466], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[466], g)
+		q.Launch(s.kernels[467], g)
 	}
 }
 
@@ -6096,7 +6105,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[468], g)
 	}
 }
 
@@ -6104,7 +6113,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -6112,7 +6121,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[469], g)
+		q.Launch(s.kernels[470], g)
 	}
 }
 
@@ -6120,7 +6129,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[471], g)
 	}
 }
 
@@ -6128,7 +6137,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[472], g)
 	}
 }
 
@@ -6136,7 +6145,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[473], g)
 	}
 }
 
@@ -6144,7 +6153,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[474], g)
 	}
 }
 
@@ -6152,7 +6161,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -6160,7 +6169,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -6168,7 +6177,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -6176,7 +6185,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[478], g)
 	}
 }
 
@@ -6185,13 +6194,13 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[479], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[479], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[480], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[480], g)
+		q.Launch(s.kernels[481], g)
 	}
 }
 
@@ -6199,7 +6208,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -6207,7 +6216,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[483], g)
 	}
 }
 
@@ -6216,13 +6225,13 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[484], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[484], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[485], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[486], g)
 	}
 }
 
@@ -6230,7 +6239,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[487], g)
 	}
 }
 
@@ -6239,13 +6248,13 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[487], g)
+		q.Launch(s.kernels[488], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[488], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[489], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[490], g)
 	}
 }
 
@@ -6254,17 +6263,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[490], g)
+		q.Launch(s.kernels[491], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[491], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[492], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:131, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[493], g)
 	}
 }
 
@@ -6273,13 +6282,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[494], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[494], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[495], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
@@ -6287,7 +6296,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
@@ -6295,7 +6304,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[497], g)
+		q.Launch(s.kernels[498], g)
 	}
 }
 
@@ -6304,17 +6313,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[499], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[499], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[500], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:213, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[501], g)
 	}
 }
 
@@ -6323,13 +6332,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[502], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[502], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[503], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -6337,7 +6346,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -6345,7 +6354,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[506], g)
 	}
 }
 
@@ -6354,10 +6363,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[507], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[507], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[508], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:297, order tiles.
@@ -6365,17 +6374,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[509], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[509], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[510], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:316, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[511], g)
 	}
 }
 
@@ -6384,13 +6393,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[512], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[512], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[513], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -6398,7 +6407,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
@@ -6406,7 +6415,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[516], g)
 	}
 }
 
@@ -6415,10 +6424,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[517], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[517], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[518], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:400, order tiles.
@@ -6426,17 +6435,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[519], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[519], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[520], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:419, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[521], g)
 	}
 }
 
@@ -6445,13 +6454,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[522], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[522], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[523], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -6459,7 +6468,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[524], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -6467,7 +6476,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -6475,7 +6484,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -6483,7 +6492,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -6491,7 +6500,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -6499,7 +6508,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -6507,7 +6516,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -6515,7 +6524,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -6523,7 +6532,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -6531,7 +6540,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -6539,7 +6548,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -6547,7 +6556,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -6555,7 +6564,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
@@ -6563,26 +6572,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[538], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:475.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[538], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[539], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:484.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[539], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[540], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:493.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[540], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[541], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:502.
@@ -6590,11 +6599,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[542], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[543], g)
 	}
 }
 
@@ -6603,18 +6612,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[544], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[545], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:532.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[545], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[546], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:541.
@@ -6622,11 +6631,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[547], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[548], g)
 	}
 }
 
@@ -6634,7 +6643,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[549], g)
 	}
 }
 
@@ -6643,7 +6652,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[550], g)
 	}
 }
 
@@ -6651,7 +6660,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[550], g)
+		q.Launch(s.kernels[551], g)
 	}
 }
 
@@ -6659,7 +6668,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[551], g)
+		q.Launch(s.kernels[552], g)
 	}
 }
 
@@ -6667,7 +6676,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[552], g)
+		q.Launch(s.kernels[553], g)
 	}
 }
 
@@ -6675,7 +6684,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[554], g)
 	}
 }
 
@@ -6683,7 +6692,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[555], g)
 	}
 }
 
@@ -6691,7 +6700,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[555], g)
+		q.Launch(s.kernels[556], g)
 	}
 }
 
@@ -6699,7 +6708,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[557], g)
 	}
 }
 
@@ -6707,7 +6716,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[558], g)
 	}
 }
 

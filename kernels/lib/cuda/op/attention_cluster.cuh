@@ -77,6 +77,12 @@ struct post {
             const tile t = of.group<kColumns>(a, seq, head, pass);
             float values[kEach] = {};
             running state[kEach];
+            atlas_act *out[kEach];
+#pragma unroll
+            for (int i = 0; i < kEach; i++) {
+                const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
+                out[i] = d < kWidth && q < t.count ? a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth + d : nullptr;
+            }
             for (int base = 0; base < of.tiles; base += kBlocks, n++) {
                 const int place = n % kPlaces, count = min(of.tiles - base, kBlocks);
                 if (thread == 0) arrive_expecting(at(&mail.posted[place]), 8 * (kBlocks * kColumns + count * kWidth * ((t.count + 1) / 2)));
@@ -85,21 +91,22 @@ struct post {
                 for (int i = 0; i < kEach; i++) {
                     const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
                     if (d >= kWidth) break;
-#pragma unroll 4
-                    for (int b = 0; b < count; b++) {
-                        const float2 part = mail.sums[place][b][q];
-                        values[i] = join(state[i], part.x, part.y).fold(values[i], mail.values[place][b][d][q]);
+                    // What is not there changes nothing.
+                    float2 part[kBlocks];
+                    float value[kBlocks];
+#pragma unroll
+                    for (int b = 0; b < kBlocks; b++) {
+                        part[b] = b < count ? mail.sums[place][b][q] : float2{-INFINITY, 0.0f};
+                        value[b] = b < count ? mail.values[place][b][d][q] : -0.0f;
                     }
+#pragma unroll
+                    for (int b = 0; b < kBlocks; b++) values[i] = join(state[i], part[b].x, part[b].y).fold(values[i], value[b]);
                 }
                 arrive(at(&mail.folded[place]));
             }
 #pragma unroll
-            for (int i = 0; i < kEach; i++) {
-                const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
-                if (d >= kWidth || q >= t.count) continue;
-                atlas_act *out = a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth;
-                out[d] = __float2bfloat16_rn(values[i] * inverse(state[i].sum));
-            }
+            for (int i = 0; i < kEach; i++)
+                if (out[i]) *out[i] = __float2bfloat16_rn(values[i] * inverse(state[i].sum));
         }
     }
 };
@@ -139,8 +146,7 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     int n = 0;  // rounds
     for (int pass = 0; pass < of.passes; pass++) {
         const tile t = of.group<kColumns>(a, seq, head, pass);
-        const few_queries<kDim, kColumns> query(a, t);
-        atlas::release_next();  // not before queries are read: weights of the next kernel would stand in front of them
+        const few_queries<kDim, kColumns> query(a, t, s);
         for (int base = 0; base < of.tiles; base += kBlocks, n++) {
             const bool mine = base + rank < of.tiles;
             few_part<kDim, kColumns> part;

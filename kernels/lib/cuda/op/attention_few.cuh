@@ -125,7 +125,7 @@ __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
     while (left) {
         const int from = w.tile, count = min(w.of.tiles - from, left);
         const tile t = w.group(a);
-        const few_queries<kDim, kColumns> query(a, t);
+        const few_queries<kDim, kColumns> query(a, t, s);
         few_part<kDim, kColumns> all;
         const auto store = [&](int tile, const few_part<kDim, kColumns> &part) {
             part.each(t.count, [&](int n, int i, int q, int d, float x) {

@@ -85,46 +85,39 @@ __device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk 
         r.next();
         const ring<kDim, kSlots> values = r;
         r.next();
-        // Rows of this step come last. Code is short, for it is read from memory as well.
-        int from = 0, to = waited ? kKeys : min(max(now.of.old - base, 0) / 16 * 16, kKeys);
-        for (bool again = true; again;) {
+        // Groups of sixteen that have rows of this step come last. Code is short, for it is read from memory as well, and the same for
+        // both, so that it is there.
+        const int fresh = waited ? kGroups : min(max(now.of.old - base, 0) / 16, kGroups), stale = min((last - base) / 16 + 1, kGroups);
+        for (bool again = false;; again = true) {
 #pragma unroll 1
             for (int i = 0; i < 2; i++) {
                 const uint32_t into = i ? values.at() : keys.at();
-                if (from == 0) wait_barrier(i ? values.free() : keys.free(), (i ? values.parity : keys.parity) ^ 1);
+                if (!again) wait_barrier(i ? values.free() : keys.free(), (i ? values.parity : keys.parity) ^ 1);
                 const atlas_act *cache = static_cast<const atlas_act *>(i ? a.V : a.K);
                 if (together) {
 #pragma unroll
                     for (int n = 0; n < kGroups / kWarps; n++) {
-                        const int g = n * kWarps + first, at = __shfl_sync(kAllLanes, rows, g), left = at < 0 ? 0 : last - base - g * 16 + 1;
-                        if (g * 16 < from || g * 16 >= to) continue;
+                        const int g = n * kWarps + first;
+                        if ((g >= fresh && g < stale) != again) continue;
+                        const int at = __shfl_sync(kAllLanes, rows, g), left = at < 0 ? 0 : last - base - g * 16 + 1;
                         const atlas_act *p = cache + size_t(max(at, 0) + mine) * kDim + c * 8;
-                        const auto copy = [&](int j, bool there) { copy_async(into + g * 32 * kDim + at_row[j % 8 / kRows] + j / 8 * 16 * kDim, p + j * kDim, there); };
-                        if (left >= 16) {
 #pragma unroll
-                            for (int j = 0; j < 16; j += kRows) copy(j, true);
-                        } else {
-#pragma unroll
-                            for (int j = 0; j < 16; j += kRows) copy(j, j + mine < left);
-                        }
+                        for (int j = 0; j < 16; j += kRows) copy_async(into + g * 32 * kDim + at_row[j % 8 / kRows] + j / 8 * 16 * kDim, p + j * kDim, j + mine < left);
                     }
                 } else {
                     const int head = now.head(a);
 #pragma unroll 1
                     for (int j = first * kRows + mine; j < kKeys; j += kWarps * kRows) {
-                        if (j < from || j >= to) continue;
+                        if ((j >= fresh * 16 && j < stale * 16) != again) continue;
                         const int at = cache_row(a, now.seq, head, base + j, last);
                         copy_async(into + 2 * chunk_at<kDim>(j, c), cache + size_t(max(at, 0)) * kDim + c * 8, at >= 0);
                     }
                 }
-                if (to == kKeys) arrive_after_copies(i ? values.full() : keys.full());
+                if (again || fresh >= stale) arrive_after_copies(i ? values.full() : keys.full());
             }
-            again = to < kKeys;
-            if (again) {
-                wait_for_previous();
-                waited = true;
-                from = to, to = kKeys;
-            }
+            if (again || fresh >= stale) break;
+            wait_for_previous();
+            waited = true;
         }
     }
     wait_copies<0>();
@@ -133,7 +126,8 @@ __device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk 
 template <int kDim, int kColumns>
 struct few_shared {
     static constexpr int kKeys = kKeysOf<kDim>;
-    alignas(16) atlas_act p[kColumns][kKeys + 8];
+    static constexpr int kPitch = kDim + 8;
+    alignas(16) atlas_act p[kColumns][kKeys + 8], queries[kColumns][kPitch];
     float max[4][kColumns], sum[4][8][kColumns];
 };
 
@@ -179,9 +173,17 @@ struct few_queries {
     static constexpr int kSets = kColumns / 8;
     uint32_t x[kSets][kDim / 16][2];
     int lows[kSets][2], highs[kSets][2];
-    // Waits for the kernels before.
-    __device__ few_queries(const atlas_PagedAttention &a, const tile &t) {
-        const int l = lane(), g = l / 4, q0 = l % 4 * 2;
+    // Waits for the kernels before, and lets the next one start. The threads of the four warps call it.
+    __device__ few_queries(const atlas_PagedAttention &a, const tile &t, few_shared<kDim, kColumns> &s) {
+        constexpr int kChunks = kDim / 8, kThreads = kFewWarps * 32, kEach = (kColumns * kChunks + kThreads - 1) / kThreads;
+        const int l = lane(), q0 = l % 4 * 2;
+        const uint4 *from[kEach];
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            const int e = i * kThreads + threadIdx.x, q = e / kChunks;
+            from[i] = q < t.count ? reinterpret_cast<const uint4 *>(t.query(a, q)) + e % kChunks : nullptr;
+        }
+        const uint32_t at = __cvta_generic_to_shared(&s.queries[l % 8][l / 8 * 8]);
 #pragma unroll
         for (int n = 0; n < kSets; n++)
 #pragma unroll
@@ -189,16 +191,27 @@ struct few_queries {
                 highs[n][i] = n * 8 + q0 + i < t.count ? t.last(a, n * 8 + q0 + i) : -1;
                 lows[n][i] = first_seen(a, highs[n][i]);
             }
+        sync_named<kThreads>(3);  // the queries before are read
         wait_for_previous();
+        uint4 mine[kEach] = {};
 #pragma unroll
-        for (int n = 0; n < kSets; n++) {
-            const int q = n * 8 + g;
-            const uint32_t *p = reinterpret_cast<const uint32_t *>(t.query(a, min(q, t.count - 1)));
+        for (int i = 0; i < kEach; i++)
+            if (from[i]) mine[i] = *from[i];
 #pragma unroll
-            for (int k = 0; k < kDim / 16; k++)
-#pragma unroll
-                for (int i = 0; i < 2; i++) x[n][k][i] = q < t.count ? p[k * 8 + i * 4 + l % 4] : 0;
+        for (int i = 0; i < kEach; i++) {
+            const int e = i * kThreads + threadIdx.x;
+            if (e < kColumns * kChunks) *reinterpret_cast<uint4 *>(&s.queries[e / kChunks][e % kChunks * 8]) = mine[i];
         }
+        release_next();  // not sooner: weights of the next kernel would stand in front of the queries
+        sync_named<kThreads>(3);
+#pragma unroll
+        for (int n = 0; n < kSets; n++)
+#pragma unroll
+            for (int k = 0; k < kDim / 32; k++) {
+                uint32_t r[4];
+                load_matrices(r, at + n * 16 * s.kPitch + k * 64);
+                x[n][2 * k][0] = r[0], x[n][2 * k][1] = r[1], x[n][2 * k + 1][0] = r[2], x[n][2 * k + 1][1] = r[3];
+            }
     }
 };
 
@@ -265,7 +278,17 @@ __device__ few_part<kDim, kColumns> attend(const few_queries<kDim, kColumns> &qu
         }
     sync_named<kFewWarps * 32>(2);
     wait_barrier(r.full(), r.parity);
-    if (w * 16 * kValueTiles < kDim) {
+#pragma unroll
+    for (int n = 0; n < kSets; n++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int q = n * 8 + q0 + i;
+            float x = (s.sum[0][g][q] + s.sum[1][g][q]) + (s.sum[2][g][q] + s.sum[3][g][q]);
+#pragma unroll
+            for (int d = 4; d < 32; d *= 2) x += __shfl_xor_sync(kAllLanes, x, d);
+            part.state[n][i].sum = x;
+        }
+    if (kDim >= 64 || w * 16 * kValueTiles < kDim) {
 #pragma unroll
         for (int k = 0; k < kKeys / 16; k++)
 #pragma unroll
@@ -280,16 +303,6 @@ __device__ few_part<kDim, kColumns> attend(const few_queries<kDim, kColumns> &qu
             }
     }
     done();
-#pragma unroll
-    for (int n = 0; n < kSets; n++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int q = n * 8 + q0 + i;
-            float x = (s.sum[0][g][q] + s.sum[1][g][q]) + (s.sum[2][g][q] + s.sum[3][g][q]);
-#pragma unroll
-            for (int d = 4; d < 32; d *= 2) x += __shfl_xor_sync(kAllLanes, x, d);
-            part.state[n][i].sum = x;
-        }
     return part;
 }
 

@@ -26,23 +26,47 @@ struct norm_columns_shape {
     static_assert(kRows <= kBlocks * kEach && kRows % 8 == 0, "blocks route all rows");
 };
 
-// Order and Starts from the ranks of all rows: byte i of word lane of a row is the rank of expert i·32+lane among the row's picks.
-template <int kRows>
+// Order and Starts from the ranks of all rows: byte i of word lane of a row is the rank of expert i·32+lane among the row's picks. Each
+// warp counts all picks, and puts those of its rows in their places.
+template <int kRows, int kWarps>
 __device__ void place_ranks(const atlas_NormRoute &a, const uint32_t *ranks) {
-    const int e = threadIdx.x;
-    int rank[kRows], picks = 0;
+    constexpr int kEach = kRows / kWarps;
+    uint32_t mine[kEach], before[kEach] = {}, all = 0;  // counts of picks: a byte per expert
 #pragma unroll
     for (int r = 0; r < kRows; r++) {
-        rank[r] = e < a.W.Rows && r < a.Rows ? int8_t(ranks[r * 32 + e % 32] >> e / 32 * 8) : -1;
-        picks += rank[r] >= 0;
-    }
-    const scan s = block_scan<256>(picks);
-    if (e < a.W.Rows) a.Starts[e] = s.before;
-    if (e == 0) a.Starts[a.W.Rows] = s.total;
-    int at = s.before;
+        const uint32_t word = r < a.Rows ? ranks[r * 32 + lane()] : ~0u, picked = ~word >> 7 & 0x01010101u;
 #pragma unroll
-    for (int r = 0; r < kRows; r++)
-        if (rank[r] >= 0) a.Order[at++] = r * a.TopK + rank[r];
+        for (int i = 0; i < kEach; i++) {
+            if (r == warp() + i * kWarps) mine[i] = word;
+            if (r < warp() + i * kWarps) before[i] += picked;
+        }
+        all += picked;
+    }
+    uint32_t sum[2] = {all & 0x00ff00ffu, all >> 8 & 0x00ff00ffu};  // of the lanes up to this one
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t other = __shfl_up_sync(kAllLanes, sum[i], d);
+            if (lane() >= d) sum[i] += other;
+        }
+    int start[4], total = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        start[i] = total + (sum[i % 2] >> i / 2 * 16 & 0xffffu) - (all >> i * 8 & 0xffu);
+        total += __shfl_sync(kAllLanes, sum[i % 2], 31) >> i / 2 * 16 & 0xffffu;
+    }
+    if (warp() == 0) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i * 32 + lane() < a.W.Rows) a.Starts[i * 32 + lane()] = start[i];
+        if (lane() == 0) a.Starts[a.W.Rows] = total;
+    }
+#pragma unroll
+    for (int i = 0; i < kEach; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (const int rank = int8_t(mine[i] >> j * 8), r = warp() + i * kWarps; rank >= 0) a.Order[start[j] + (before[i] >> j * 8 & 0xffu)] = r * a.TopK + rank;
 }
 
 }  // namespace atlas
@@ -81,9 +105,10 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
     const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};
     const int expert = threadIdx.x % shape::kExperts, routed_row = threadIdx.x / shape::kExperts;  // of the logit that a thread finishes
     const float factor = expert < experts ? row_scale(a.W, 0, expert) * unit_t::kFactor : 0.0f;
+    unit_t w[shape::kUnits] = {};
+    const float share = 1.0f / cols;
     __syncthreads();
     wait_barrier(weights_there, 0);
-    unit_t w[shape::kUnits];
 #pragma unroll
     for (int i = 0; i < shape::kUnits; i++)
         if (i < units && warp() < strips) w[i].load(shared + (i * shape::kTiles + warp() / 4) * 8192 + warp() % 4 * unit_t::kBytes);
@@ -125,7 +150,7 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
         float sum = 0;
 #pragma unroll
         for (int b = 0; b < shape::kBlocks; b++) sum += from[b * kRows];
-        const float inverse = rsqrtf(sum / cols + a.Eps);
+        const float inverse = rsqrtf(sum * share + a.Eps);
         f32x8 y = widen(x[i]);
 #pragma unroll
         for (int j = 0; j < 8; j++) y.v[j] *= inverse * scale.v[j];
@@ -134,23 +159,24 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
         store_shared(memory + shape::kRowsAt + r * shape::kPitch + lane() * 16, x[i]);
     }
     __syncthreads();
-
     if (warp() < strips) {
-        float part[kTurns][4] = {};
+        float part[kTurns][4], sums[kTurns][2][4] = {};  // of the steps of each half of the units
         const uint32_t at = memory + shape::kRowsAt + lane() % 8 * shape::kPitch + lane() / 8 * 16;
 #pragma unroll
-        for (int i = 0; i < shape::kUnits; i++) {
-            if (i >= units) break;
+        for (int i = 0; i < shape::kUnits; i++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
 #pragma unroll
                 for (int n = 0; n < kTurns; n++) {
                     uint32_t b[4];
                     load_matrices(b, at + n * 8 * shape::kPitch + i * 128 + half * 64);
-                    product(part[n], w[i].steps[half * 2], b[0], b[1]);
-                    product(part[n], w[i].steps[half * 2 + 1], b[2], b[3]);
+                    product(sums[n][half], w[i].steps[half * 2], b[0], b[1]);
+                    product(sums[n][half], w[i].steps[half * 2 + 1], b[2], b[3]);
                 }
-        }
+#pragma unroll
+        for (int n = 0; n < kTurns; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) part[n][i] = sums[n][0][i] + sums[n][1][i];
 #pragma unroll
         for (int n = 0; n < kTurns; n++)
 #pragma unroll
@@ -184,5 +210,5 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
     }
     if (block > 0) return;
     wait_peers(ranks_there, 0);
-    place_ranks<kRows>(a, reinterpret_cast<const uint32_t *>(shared + shape::kRanksAt));
+    place_ranks<kRows, shape::kWarps>(a, reinterpret_cast<const uint32_t *>(shared + shape::kRanksAt));
 }

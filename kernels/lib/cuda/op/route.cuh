@@ -17,24 +17,73 @@ __device__ inline uint32_t sortable(float x) {
 
 // A logit's place in their order above an expert's: the first expert is the highest.
 __device__ inline uint32_t sortable(atlas_act x, int expert) {
-    const uint32_t u = x == x ? __bfloat16_as_ushort(x) : 0xff80u;
-    return (u & 0x8000u ? ~u : u | 0x8000u) << 16 | (0xffffu - expert);
+    const uint32_t bits = __bfloat16_as_ushort(x), u = (bits & 0x7fffu) > 0x7f80u ? 0xff80u : bits;
+    return (u ^ (u & 0x8000u ? 0xffffu : 0x8000u)) << 16 | (0xffffu - expert);
+}
+
+// How eager search finds picks: a lane's keys stand in order, so that the largest of all is one of the lanes' first.
+template <int kPerLane>
+__device__ void sort_keys(uint32_t (&key)[kPerLane]) {
+    const auto order = [&](int i, int j) {
+        const uint32_t high = max(key[i], key[j]), low = min(key[i], key[j]);
+        key[i] = high, key[j] = low;
+    };
+    order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
+}
+
+// pick for weights that depend on the picks alone, of logits of experts i*32+lane: lane k gets the k-th pick.
+template <int kPerLane>
+__device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits)[kPerLane], int (&rank)[kPerLane]) {
+    static_assert(kPerLane == 4, "a byte of a word per rank");
+    const int lane = atlas::lane();
+    uint32_t key[kPerLane], mine = 0, first = 0, word = ~0u;  // word: a byte per rank
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++) {
+        const uint32_t place = sortable(logits[i], i * 32 + lane);
+        key[i] = i * 32 + lane < a.Experts ? place : 0;
+    }
+    sort_keys(key);
+#pragma unroll 1
+    for (int k = 0; k < a.TopK; k++) {
+        const uint32_t best = __reduce_max_sync(kAllLanes, key[0]);
+        if (k == 0) first = best;
+        if (lane == k) mine = best;
+        if (key[0] == best) {
+            word ^= (0xffu ^ k) << (~best >> 5 & 3) * 8;
+            key[0] = key[1], key[1] = key[2], key[2] = key[3], key[3] = 0;
+        }
+    }
+    const auto logit = [](uint32_t key) { return __uint_as_float((key ^ (key & 0x80000000u ? 0x80000000u : ~0u)) & 0xffff0000u); };
+    float score = 0;
+    if (lane < a.TopK) score = a.Routing == ATLAS_ROUTE_SIGMOID ? 1.0f / (1.0f + expf(-logit(mine))) : expf(logit(mine) - logit(first));
+    float factor = a.Scale;
+    if (a.Normalise) {
+        float chosen = score;
+        for (int d = 1; d < a.TopK; d *= 2) chosen += __shfl_xor_sync(kAllLanes, chosen, d);
+        factor = a.Scale / chosen;
+    }
+    if (lane < a.TopK) {
+        a.IDs[size_t(row) * a.TopK + lane] = 0xffff - (mine & 0xffffu);
+        a.Weights[size_t(row) * a.TopK + lane] = score * factor;
+    }
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++) rank[i] = int8_t(word >> i * 8);
 }
 
 // Writes IDs and Weights of a row. rank[i]: which of the picks expert i·32+lane is, below 0 if none.
 template <int kPerLane>
-__device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
+__device__ void pick(const atlas_Route &a, int row, const atlas_act (&logits)[kPerLane], int (&rank)[kPerLane]) {
     const int lane = atlas::lane();
     const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID, all = !sigmoid && (a.Bias || !a.Normalise);  // all: weights are shares of all experts
-    const atlas_act *logits = a.Logits + size_t(row) * a.Experts;
+    if constexpr (kPerLane == 4)
+        if (!a.Bias && !all && a.TopK <= 32) return pick_few(a, row, logits, rank);
     float score[kPerLane];
     uint32_t key[kPerLane];
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane;
-        const atlas_act logit = e < a.Experts ? logits[e] : __float2bfloat16_rn(-INFINITY);
-        score[i] = __bfloat162float(logit);
-        key[i] = e < a.Experts ? sortable(logit, e) : 0;  // without a bias the order of scores is that of logits
+        score[i] = __bfloat162float(logits[i]);
+        key[i] = e < a.Experts ? sortable(logits[i], e) : 0;  // without a bias the order of scores is that of logits
         rank[i] = -1;
     }
     const auto scores = [&](float max) {
@@ -61,6 +110,7 @@ __device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
     int32_t *ids = a.IDs + size_t(row) * a.TopK;
     float *weights = a.Weights + size_t(row) * a.TopK;
     uint32_t first = 0;
+#pragma unroll 1
     for (int k = 0; k < a.TopK; k++) {
         uint32_t best = key[0];
 #pragma unroll
@@ -99,11 +149,28 @@ __device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
         if (rank[i] >= 0) weights[rank[i]] = score[i] * factor;
 }
 
+template <int kPerLane>
+__device__ void load_logits(const atlas_Route &a, int row, atlas_act (&logits)[kPerLane]) {
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++) {
+        const int e = i * 32 + lane();
+        logits[i] = e < a.Experts ? a.Logits[size_t(row) * a.Experts + e] : __float2bfloat16_rn(-INFINITY);
+    }
+}
+
+// The same, of a row of Logits.
+template <int kPerLane>
+__device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
+    atlas_act logits[kPerLane];
+    load_logits(a, row, logits);
+    pick<kPerLane>(a, row, logits, rank);
+}
+
 // All outputs of the one row, by one warp.
 template <int kPerLane>
-__device__ void route_row(const atlas_Route &a) {
+__device__ void route_row(const atlas_Route &a, const atlas_act (&logits)[kPerLane]) {
     int rank[kPerLane], start = 0;
-    pick<kPerLane>(a, 0, rank);
+    pick<kPerLane>(a, 0, logits, rank);
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane();
@@ -114,6 +181,13 @@ __device__ void route_row(const atlas_Route &a) {
         start += __popc(picked);
     }
     if (lane() == 0) a.Starts[a.Experts] = start;
+}
+
+template <int kPerLane>
+__device__ void route_row(const atlas_Route &a) {
+    atlas_act logits[kPerLane];
+    load_logits(a, 0, logits);
+    route_row<kPerLane>(a, logits);
 }
 
 // Picks for rows first … of a chunk; bit r of masks[e], which was 0: row r of the chunk picked expert e. Ends with a barrier.

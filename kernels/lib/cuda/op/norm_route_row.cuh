@@ -1,0 +1,130 @@
+// NormRoute for one row: RMSNorm, the Linear of the router and Route in one launch, its sums in an order of its own.
+//
+// norm_route_row<kPerLane>: a cluster of eight blocks, each of which has a strip, 16 experts, in registers by the time when the row
+// may be read. Every block normalises the row for itself. A warp multiplies the columns that it has normalised, and sends what
+// it has of the logits to the first block, where a warp adds and picks.
+// Grid 8, cluster 8, 256 threads. One row; bf16 weights of at most 128 rows, W.Rows%16 == 0, W.Cols%64 == 0 and at most 2048; at most
+// 32·kPerLane experts. Dynamic shared memory: norm_row_shape::kShared.
+#pragma once
+#include "lib/cuda/op/rmsnorm.cuh"
+#include "lib/cuda/op/route.cuh"
+#include "lib/cuda/ptx/peer.cuh"
+#include "lib/cuda/weight/unit.cuh"
+
+namespace atlas {
+
+extern __shared__ __align__(1024) uint8_t norm_row_shared[];
+
+struct norm_row_shape {
+    static constexpr int kBlocks = 8, kWarps = 8, kUnits = 4, kExperts = 16 * kBlocks;  // units of a warp
+    static constexpr int kRowAt = kWarps * kUnits * unit<ATLAS_SCHEME_BF16>::kBytes, kPartsAt = kRowAt + kWarps * kUnits * 128;
+    static constexpr int kLogitsAt = kPartsAt + kWarps * kExperts * 4, kSquaresAt = kLogitsAt + kExperts * 2;
+    static constexpr int kBarriersAt = kSquaresAt + kWarps * 4, kShared = kBarriersAt + 16;
+};
+
+}  // namespace atlas
+
+template <int kPerLane>
+__device__ void norm_route_row(const atlas_NormRoute &a) {
+    using namespace atlas;
+    using shape = norm_row_shape;
+    using unit_t = unit<ATLAS_SCHEME_BF16>;
+    static_assert(kPerLane * 32 == shape::kExperts, "a lane adds its experts");
+    uint8_t *const shared = norm_row_shared;
+    const uint32_t memory = shared_address(shared), weights_there = memory + shape::kBarriersAt, logits_there = weights_there + 8;
+    float *const squares = reinterpret_cast<float *>(shared + shape::kSquaresAt);
+    const int cols = a.W.Cols, units = cols / 64, strips = a.W.Rows / 16, strip = cluster_rank(), c = threadIdx.x * 8;
+    const bool routes = strip == 0 && warp() == 0, there = c < cols, mine = strip < strips;
+    release_next();
+    if (warp() == 0) {
+        if (lane() == 0) {
+            init_barrier(weights_there, 1), init_barrier(logits_there, 1);
+            fence_barriers();
+            if (strip < strips) arrive_expecting(weights_there, units * unit_t::kBytes);
+            if (routes) arrive_expecting(logits_there, strips * shape::kWarps * 64);
+        }
+        __syncwarp();
+        if (strip < strips && lane() < units) copy_bulk(memory + lane() * unit_t::kBytes, unit_t::at(a.W, 0, strip, lane()), unit_t::kBytes, weights_there);
+    }
+    arrive_cluster();
+    const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};
+    float factor[kPerLane];  // of the experts whose logits a lane adds
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++) factor[i] = routes && i * 32 + lane() < a.W.Rows ? row_scale(a.W, 0, i * 32 + lane()) * unit_t::kFactor : 0.0f;
+    const float part = 1.0f / cols;
+    // What a warp has of experts g and g+8 of its strip stands together.
+    const uint32_t to = address_in(memory + shape::kPartsAt + ((warp() * shape::kBlocks + strip) * 8 + lane() / 4) * 8, 0), arrives = address_in(logits_there, 0);
+    const int first = warp() * shape::kUnits;
+    unit_t w[shape::kUnits] = {};
+    __syncthreads();
+    if (mine) {
+        wait_barrier(weights_there, 0);
+#pragma unroll
+        for (int i = 0; i < shape::kUnits; i++)
+            if (first + i < units) w[i].load(shared + (first + i) * unit_t::kBytes);
+    }
+    wait_cluster();
+    wait_for_previous();
+
+    uint4 x = {}, before = {};
+    if (there) {
+        x = *reinterpret_cast<const uint4 *>(a.In + c);
+        if (a.Residual) before = *reinterpret_cast<const uint4 *>(a.Residual + c);
+    }
+    f32x8 y = widen(x);
+    if (a.Residual) {
+        const f32x8 other = widen(before);
+#pragma unroll
+        for (int i = 0; i < 8; i++) y.v[i] += other.v[i];
+        x = narrow(y);
+        y = widen(x);
+    }
+    float even = 0, odd = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) even = fmaf(y.v[i], y.v[i], even), odd = fmaf(y.v[i + 1], y.v[i + 1], odd);
+    const float square = warp_sum(even + odd);
+    if (lane() == 0) squares[warp()] = square;
+    __syncthreads();
+    const float4 low = reinterpret_cast<const float4 *>(squares)[0], high = reinterpret_cast<const float4 *>(squares)[1];
+    const float inverse = rsqrtf((((low.x + low.y) + (low.z + low.w)) + ((high.x + high.y) + (high.z + high.w))) * part + a.Eps);
+#pragma unroll
+    for (int i = 0; i < 8; i++) y.v[i] *= inverse * scale.v[i];
+    const uint4 normed = narrow(y);
+    store_shared(memory + shape::kRowAt + c * 2, normed);
+    __syncwarp();
+    if (mine) {
+        float sums[shape::kUnits][4] = {};
+        const uint32_t at = memory + shape::kRowAt + first * 128 + lane() / 8 * 16;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            uint32_t b[shape::kUnits][4];
+#pragma unroll
+            for (int i = 0; i < shape::kUnits; i++) load_matrices(b[i], at + i * 128 + half * 64);
+#pragma unroll
+            for (int step = 0; step < 2; step++)
+#pragma unroll
+                for (int i = 0; i < shape::kUnits; i++)
+                    product(sums[i], w[i].steps[half * 2 + step], b[i][step * 2], b[i][step * 2 + 1]);
+        }
+        const float2 both = {(sums[0][0] + sums[1][0]) + (sums[2][0] + sums[3][0]), (sums[0][2] + sums[1][2]) + (sums[2][2] + sums[3][2])};
+        if (lane() % 4 == 0) store_counted(to, both, arrives);
+    }
+    if (strip == shape::kBlocks - 1 && there) {  // the first block has more to do
+        if (a.Residual) *reinterpret_cast<uint4 *>(a.Sum + c) = x;
+        *reinterpret_cast<uint4 *>(a.Normed + c) = normed;
+    }
+    if (!routes) return;
+    wait_peers(logits_there, 0);
+    const float *parts = reinterpret_cast<const float *>(shared + shape::kPartsAt);
+    atlas_act logits[kPerLane];
+#pragma unroll
+    for (int i = 0; i < kPerLane; i++) {
+        const int e = i * 32 + lane(), at = (e / 16 * 8 + e % 8) * 2 + e / 8 % 2;
+        float sum = 0;
+#pragma unroll
+        for (int p = 0; p < shape::kWarps; p++)
+            sum += parts[p * shape::kExperts + at];
+        logits[i] = __float2bfloat16_rn(e < a.W.Rows ? sum * factor[i] : -INFINITY);
+    }
+    routing::route_row<kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor}, logits);
+}
