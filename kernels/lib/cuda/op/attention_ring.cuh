@@ -196,7 +196,7 @@ struct few_queries {
         uint4 mine[kEach] = {};
 #pragma unroll
         for (int i = 0; i < kEach; i++)
-            if (from[i]) mine[i] = *from[i];
+            if (from[i]) mine[i] = __ldcg(from[i]);
 #pragma unroll
         for (int i = 0; i < kEach; i++) {
             const int e = i * kThreads + threadIdx.x;

@@ -120,8 +120,8 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
     for (int i = 0; i < kTurns; i++) {
         const int r = warp() + i * shape::kWarps;
         if (r >= rows || !there) continue;
-        x[i] = *reinterpret_cast<const uint4 *>(a.In + size_t(r) * cols + c);
-        if (a.Residual) before[i] = *reinterpret_cast<const uint4 *>(a.Residual + size_t(r) * cols + c);
+        x[i] = __ldcg(reinterpret_cast<const uint4 *>(a.In + size_t(r) * cols + c));
+        if (a.Residual) before[i] = __ldcg(reinterpret_cast<const uint4 *>(a.Residual + size_t(r) * cols + c));
     }
 #pragma unroll
     for (int i = 0; i < kTurns; i++) {
@@ -194,14 +194,17 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
         float sum = 0;
 #pragma unroll
         for (int b = 0; b < shape::kBlocks; b++) sum += parts[b * shape::kExperts * shape::kEach];
-        if (expert < experts) logits[routed_row * experts + expert] = __float2bfloat16_rn(sum * factor);
+        logits[routed_row * shape::kExperts + expert] = __float2bfloat16_rn(expert < experts ? sum * factor : -INFINITY);
         __syncthreads();
         if (warp() < routed) {
             const int row = block * shape::kEach;
-            const atlas_Route route = {a.IDs + size_t(row) * a.TopK, a.Weights + size_t(row) * a.TopK, nullptr, nullptr, logits, a.Bias, routed,
+            const atlas_Route route = {a.IDs + size_t(row) * a.TopK, a.Weights + size_t(row) * a.TopK, nullptr, nullptr, nullptr, a.Bias, routed,
                                        experts, a.TopK, a.Normalise, a.Routing, a.Factor};
+            atlas_act mine[kPerLane];
+#pragma unroll
+            for (int i = 0; i < kPerLane; i++) mine[i] = logits[warp() * shape::kExperts + i * 32 + lane()];
             int rank[kPerLane];
-            routing::pick<kPerLane>(route, warp(), rank);
+            routing::pick<kPerLane>(route, warp(), mine, rank);
             uint32_t word = 0;
 #pragma unroll
             for (int i = 0; i < kPerLane; i++) word |= uint32_t(rank[i] & 0xff) << i * 8;

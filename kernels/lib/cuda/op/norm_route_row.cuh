@@ -2,7 +2,7 @@
 //
 // norm_route_row<kPerLane>: a cluster of eight blocks, each of which has a strip, 16 experts, in registers by the time when the row
 // may be read. Every block normalises the row for itself. A warp multiplies the columns that it has normalised, and sends what
-// it has of the logits to the first block, where a warp adds and picks.
+// it has of the logits to the first block, where warps add them and one picks.
 // Grid 8, cluster 8, 256 threads. One row; bf16 weights of at most 128 rows, W.Rows%16 == 0, W.Cols%64 == 0 and at most 2048; at most
 // 32·kPerLane experts. Dynamic shared memory: norm_row_shape::kShared.
 #pragma once
@@ -34,30 +34,30 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     const uint32_t memory = shared_address(shared), weights_there = memory + shape::kBarriersAt, logits_there = weights_there + 8;
     float *const squares = reinterpret_cast<float *>(shared + shape::kSquaresAt);
     const int cols = a.W.Cols, units = cols / 64, strips = a.W.Rows / 16, strip = cluster_rank(), c = threadIdx.x * 8;
-    const bool routes = strip == 0 && warp() == 0, there = c < cols, mine = strip < strips;
+    const bool adds = strip == 0 && warp() < kPerLane, there = c < cols, multiplies = strip < strips;
     release_next();
     if (warp() == 0) {
         if (lane() == 0) {
             init_barrier(weights_there, 1), init_barrier(logits_there, 1);
             fence_barriers();
             if (strip < strips) arrive_expecting(weights_there, units * unit_t::kBytes);
-            if (routes) arrive_expecting(logits_there, strips * shape::kWarps * 64);
+            if (adds) arrive_expecting(logits_there, strips * shape::kWarps * 64);
         }
         __syncwarp();
         if (strip < strips && lane() < units) copy_bulk(memory + lane() * unit_t::kBytes, unit_t::at(a.W, 0, strip, lane()), unit_t::kBytes, weights_there);
     }
     arrive_cluster();
     const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};
-    float factor[kPerLane];  // of the experts whose logits a lane adds
-#pragma unroll
-    for (int i = 0; i < kPerLane; i++) factor[i] = routes && i * 32 + lane() < a.W.Rows ? row_scale(a.W, 0, i * 32 + lane()) * unit_t::kFactor : 0.0f;
+    const int expert = warp() * 32 + lane();  // whose logit a lane adds
+    const float factor = adds && expert < a.W.Rows ? row_scale(a.W, 0, expert) * unit_t::kFactor : 0.0f;
+    const float *const parts = reinterpret_cast<const float *>(shared + shape::kPartsAt) + (expert / 16 * 8 + expert % 8) * 2 + expert / 8 % 2;
     const float part = 1.0f / cols;
     // What a warp has of experts g and g+8 of its strip stands together.
     const uint32_t to = address_in(memory + shape::kPartsAt + ((warp() * shape::kBlocks + strip) * 8 + lane() / 4) * 8, 0), arrives = address_in(logits_there, 0);
     const int first = warp() * shape::kUnits;
     unit_t w[shape::kUnits] = {};
     __syncthreads();
-    if (mine) {
+    if (multiplies) {
         wait_barrier(weights_there, 0);
 #pragma unroll
         for (int i = 0; i < shape::kUnits; i++)
@@ -68,8 +68,8 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
 
     uint4 x = {}, before = {};
     if (there) {
-        x = *reinterpret_cast<const uint4 *>(a.In + c);
-        if (a.Residual) before = *reinterpret_cast<const uint4 *>(a.Residual + c);
+        x = __ldcg(reinterpret_cast<const uint4 *>(a.In + c));  // sooner than by the first cache
+        if (a.Residual) before = __ldcg(reinterpret_cast<const uint4 *>(a.Residual + c));
     }
     f32x8 y = widen(x);
     if (a.Residual) {
@@ -92,7 +92,7 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     const uint4 normed = narrow(y);
     store_shared(memory + shape::kRowAt + c * 2, normed);
     __syncwarp();
-    if (mine) {
+    if (multiplies) {
         float sums[shape::kUnits][4] = {};
         const uint32_t at = memory + shape::kRowAt + first * 128 + lane() / 8 * 16;
 #pragma unroll
@@ -113,18 +113,17 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
         if (a.Residual) *reinterpret_cast<uint4 *>(a.Sum + c) = x;
         *reinterpret_cast<uint4 *>(a.Normed + c) = normed;
     }
-    if (!routes) return;
+    if (!adds) return;
     wait_peers(logits_there, 0);
-    const float *parts = reinterpret_cast<const float *>(shared + shape::kPartsAt);
-    atlas_act logits[kPerLane];
+    atlas_act *const logits = reinterpret_cast<atlas_act *>(shared + shape::kLogitsAt);
+    float sum = 0;
 #pragma unroll
-    for (int i = 0; i < kPerLane; i++) {
-        const int e = i * 32 + lane(), at = (e / 16 * 8 + e % 8) * 2 + e / 8 % 2;
-        float sum = 0;
+    for (int p = 0; p < shape::kWarps; p++) sum += parts[p * shape::kExperts];
+    logits[expert] = __float2bfloat16_rn(expert < a.W.Rows ? sum * factor : -INFINITY);
+    if (warp() > 0) return arrive_named<kPerLane * 32>(1);
+    sync_named<kPerLane * 32>(1);
+    atlas_act mine[kPerLane];
 #pragma unroll
-        for (int p = 0; p < shape::kWarps; p++)
-            sum += parts[p * shape::kExperts + at];
-        logits[i] = __float2bfloat16_rn(e < a.W.Rows ? sum * factor[i] : -INFINITY);
-    }
-    routing::route_row<kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor}, logits);
+    for (int i = 0; i < kPerLane; i++) mine[i] = logits[i * 32 + lane()];
+    routing::route_row<kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor}, mine);
 }

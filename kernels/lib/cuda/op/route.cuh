@@ -31,40 +31,39 @@ __device__ void sort_keys(uint32_t (&key)[kPerLane]) {
     order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
 }
 
-// pick for weights that depend on the picks alone, of logits of experts i*32+lane: lane k gets the k-th pick.
+// pick for weights that depend on the picks alone, of logits of experts i*32+lane: lane k gets the k-th pick. The search for the next
+// largest is on its way while the one before is weighed.
 template <int kPerLane>
 __device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits)[kPerLane], int (&rank)[kPerLane]) {
     static_assert(kPerLane == 4, "a byte of a word per rank");
     const int lane = atlas::lane();
-    uint32_t key[kPerLane], mine = 0, first = 0, word = ~0u;  // word: a byte per rank
+    const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID;
+    uint32_t key[kPerLane], mine = 0, word = ~0u;  // word: a byte per rank
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const uint32_t place = sortable(logits[i], i * 32 + lane);
         key[i] = i * 32 + lane < a.Experts ? place : 0;
     }
     sort_keys(key);
-#pragma unroll 1
+    const auto logit = [](uint32_t key) { return __uint_as_float((key ^ (key & 0x80000000u ? 0x80000000u : ~0u)) & 0xffff0000u); };
+    uint32_t best = __reduce_max_sync(kAllLanes, key[0]);
+    const float first = logit(best);
+    float score = 0, chosen = 0;
+#pragma unroll 4
     for (int k = 0; k < a.TopK; k++) {
-        const uint32_t best = __reduce_max_sync(kAllLanes, key[0]);
-        if (k == 0) first = best;
-        if (lane == k) mine = best;
         if (key[0] == best) {
             word ^= (0xffu ^ k) << (~best >> 5 & 3) * 8;
             key[0] = key[1], key[1] = key[2], key[2] = key[3], key[3] = 0;
         }
-    }
-    const auto logit = [](uint32_t key) { return __uint_as_float((key ^ (key & 0x80000000u ? 0x80000000u : ~0u)) & 0xffff0000u); };
-    float score = 0;
-    if (lane < a.TopK) score = a.Routing == ATLAS_ROUTE_SIGMOID ? 1.0f / (1.0f + expf(-logit(mine))) : expf(logit(mine) - logit(first));
-    float factor = a.Scale;
-    if (a.Normalise) {
-        float chosen = score;
-        for (int d = 1; d < a.TopK; d *= 2) chosen += __shfl_xor_sync(kAllLanes, chosen, d);
-        factor = a.Scale / chosen;
+        const uint32_t next = __reduce_max_sync(kAllLanes, key[0]);
+        const float x = __expf(sigmoid ? -logit(best) : logit(best) - first), weight = sigmoid ? __fdividef(1.0f, 1.0f + x) : x;
+        chosen += weight;
+        if (lane == k) mine = best, score = weight;
+        best = next;
     }
     if (lane < a.TopK) {
         a.IDs[size_t(row) * a.TopK + lane] = 0xffff - (mine & 0xffffu);
-        a.Weights[size_t(row) * a.TopK + lane] = score * factor;
+        a.Weights[size_t(row) * a.TopK + lane] = score * (a.Normalise ? __fdividef(a.Scale, chosen) : a.Scale);
     }
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) rank[i] = int8_t(word >> i * 8);
