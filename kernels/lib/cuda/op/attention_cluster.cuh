@@ -25,7 +25,7 @@ struct turns {
 // take turns at places. Barriers for each: posted, where bytes count, and folded, by the folding warps.
 template <int kDim, int kColumns, int kBlocks>
 struct mailbox {
-    static constexpr int kWidth = kDim / kBlocks, kPlaces = kBlocks > 8 ? 4 : 2;
+    static constexpr int kWidth = (kDim + kBlocks - 1) / kBlocks, kPlaces = kBlocks > 8 ? 4 : 2;
     float values[kPlaces][kBlocks][kWidth][kColumns];
     float2 sums[kPlaces][kBlocks][kColumns];
     uint64_t posted[kPlaces], folded[kPlaces];
@@ -71,7 +71,7 @@ struct post {
 
     // The folding warps fold what is posted to this block, tile after tile.
     __device__ void fold_all() const {
-        const int thread = threadIdx.x % kThreads;
+        const int thread = threadIdx.x % kThreads, width = min(kWidth, kDim - rank * kWidth);  // columns of values that this block folds
         int n = 0;
         for (int pass = 0; pass < of.passes; pass++) {
             const tile t = of.group<kColumns>(a, seq, head, pass);
@@ -81,16 +81,16 @@ struct post {
 #pragma unroll
             for (int i = 0; i < kEach; i++) {
                 const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
-                out[i] = d < kWidth && q < t.count ? a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth + d : nullptr;
+                out[i] = d < width && q < t.count ? a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth + d : nullptr;
             }
             for (int base = 0; base < of.tiles; base += kBlocks, n++) {
                 const int place = n % kPlaces, count = min(of.tiles - base, kBlocks);
-                if (thread == 0) arrive_expecting(at(&mail.posted[place]), 8 * (kBlocks * kColumns + count * kWidth * ((t.count + 1) / 2)));
+                if (thread == 0) arrive_expecting(at(&mail.posted[place]), 8 * (kBlocks * kColumns + count * width * ((t.count + 1) / 2)));
                 wait_peers(at(&mail.posted[place]), n / kPlaces % 2);
 #pragma unroll
                 for (int i = 0; i < kEach; i++) {
                     const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
-                    if (d >= kWidth) break;
+                    if (d >= width) break;
                     // What is not there changes nothing.
                     float2 part[kBlocks];
                     float value[kBlocks];

@@ -69,6 +69,7 @@ struct eight {
     static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
     static constexpr int kZeros = kSpreads ? kUnits * 1024 : 0, kStagesAt = kZerosAt + kZeros;  // what spread_product reads as zeros
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
+    static constexpr bool kLate = kResident && kRows > 1 && kScheme != ATLAS_SCHEME_BF16;  // the next kernel's weights would stand in front of rows
     static_assert(kEarly >= 1 && kEarly <= kStages && (kResident || kEarly == kStages), "stages on their way at a time");
     static_assert(kRows >= 1 && kRows <= 8 && kStrips <= 8, "columns of a product; a strip for each warp");
     static_assert((kExtra & ~kAdd) == kPlain || kResident, "rows that stay");
@@ -90,7 +91,7 @@ struct eight {
     // counts as zeros; where kNorm, rows are norm's. Where kAdd, before(output, row) is added.
     template <typename Line, typename Store, typename Before = nothing>
     __device__ static void run(const atlas_Weight &w, const float *bias, int rows, const Line &line, const row_norm &norm, const Store &store, const Before &before = {}) {
-        release_next();
+        if constexpr (!kLate) release_next();
         const int units = (w.Cols + 63) / 64, strips = (w.Rows + 15) / 16, ring = warp() < kWarps ? warp() / (8 * kSharers) : warp() - kWarps;
         const eight f = {rows, w.Cols, units, strips, (strips + kGroup - 1) / kGroup, (units + 8 * kUnits - 1) / (8 * kUnits), units * 128 + 16,
                          int(blockIdx.x) + ring * int(gridDim.x), kRings * int(gridDim.x), ring};
@@ -244,6 +245,7 @@ struct eight {
         const uint32_t full_at = held(memory + kBarriersAt + ring * kStages * 8);
         const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch, memory + kZerosAt);
         make_rows(line, norm);
+        if constexpr (kLate) release_next();
         load_there(first);
         int slot = 0, phase = 0;
         for (int group = first; group < groups; group += step) {
