@@ -140,6 +140,8 @@ __device__ void expert_down_team(const Args &a) {
             const uint32_t codes = codes_at + slot * slot_bytes, weight_scales = scales_at + slot * slot_bytes;
             typename product_t::lines x = lines.with(now.line[lane() % 8 % shape::kWidth]);
             float c[1][1][4] = {};
+            // The tile before in this slot is of other warps: where it has not come yet, its phase looks like the one after this tile.
+            wait_barrier(empty_at + slot * 8, phase ^ table.flip ^ 1);
             wait_barrier(full_at + slot * 8, phase);
 #pragma unroll 1
             for (int at = 0; at < end - begin; at += kUnits, x = x.moved(kUnits * 128)) {
