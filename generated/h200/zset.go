@@ -474,8 +474,8 @@ var Kernels = [...]string{
 	"atlas_norm_linear_f8block_4_middle",
 	"atlas_norm_linear_f8block_4",
 	"atlas_norm_linear_f8block_8",
-	"atlas_norm_linear_nvfp4_held_1",
 	"atlas_norm_linear_nvfp4_held_4",
+	"atlas_norm_linear_nvfp4_held_1",
 	"atlas_norm_linear_nvfp4_1_middle",
 	"atlas_norm_linear_nvfp4_1",
 	"atlas_norm_linear_nvfp4_spread_4_middle",
@@ -636,10 +636,9 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87, 106, 124;
 // kernels/h200/q4/experts_few.toml:62, 75, 88, 107, 125;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87, 106, 124;
-// kernels/h200/base/f8block/linear_held.toml:43;
+// kernels/h200/frag/held.toml:43;
 // kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
 // kernels/h200/base/f8block/experts_few.toml:73, 86, 99, 118, 136;
-// kernels/h200/base/nvfp4/linear_held.toml:56;
 // kernels/h200/base/nvfp4/experts_few.toml:73, 86, 99, 112, 131, 149.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
@@ -779,9 +778,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87;
 // kernels/h200/q4/experts_few.toml:62, 75, 88;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87;
-// kernels/h200/base/f8block/linear_held.toml:43;
+// kernels/h200/frag/held.toml:43;
 // kernels/h200/base/f8block/experts_few.toml:73, 86, 99;
-// kernels/h200/base/nvfp4/linear_held.toml:56;
 // kernels/h200/base/nvfp4/experts_few.toml:73, 86, 99, 112.
 func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	switch a.W.Scheme {
@@ -1088,10 +1086,10 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 105, 156, 196, 209, 222;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/f8block/linear_wide.toml:3, 17, 32, 47, 62, 75, 90, 130, 170, 189, 208, 227;
-// kernels/h200/base/f8block/linear_held.toml:2, 16;
+// kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 169, 182, 195;
-// kernels/h200/base/nvfp4/linear_held.toml:2, 16, 69;
+// kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106, 119.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
@@ -1376,10 +1374,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/f8/linear_wide.toml:16, 31, 46, 75, 90, 105;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/base/f8block/linear_wide.toml:17, 32, 47, 75, 90;
-// kernels/h200/base/f8block/linear_held.toml:2, 16;
+// kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/nvfp4/linear_wide.toml:16, 31, 46, 75, 90;
-// kernels/h200/base/nvfp4/linear_held.toml:2, 16, 69;
+// kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106.
 func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	switch a.W.Scheme {
@@ -1704,9 +1702,9 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 }
 
 // NormLinear: kernels/h200/base/bf16/linear_few.toml:174;
-// kernels/h200/base/f8block/linear_held.toml:30;
+// kernels/h200/frag/held.toml:30;
 // kernels/h200/base/f8block/linear_few.toml:162, 174, 186, 198, 210;
-// kernels/h200/base/nvfp4/linear_held.toml:30, 43;
+// kernels/h200/base/nvfp4/linear_held.toml:2;
 // kernels/h200/base/nvfp4/linear_few.toml:165, 177, 189, 201, 213, 225.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	switch a.W.Scheme {
@@ -1736,10 +1734,10 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 		}
 	case op.SchemeNVFP4:
 		switch {
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.Residual == 0 && (a.W.Cols == 256 || a.W.Cols == 512 || a.W.Cols == 1024 || a.W.Cols == 2048) && a.W.Rows <= 6336:
+			s.launchNormLinearNvfp4Held_4(q, a)
 		case !s.has.exact && a.Rows == 1 && a.Residual == 0 && (a.W.Cols == 256 || a.W.Cols == 512 || a.W.Cols == 1024 || a.W.Cols == 2048) && a.W.Rows <= 6336:
 			s.launchNormLinearNvfp4Held_1(q, a)
-		case !s.has.exact && a.Rows <= 4 && a.Residual == 0 && (a.W.Cols == 256 || a.W.Cols == 512 || a.W.Cols == 1024 || a.W.Cols == 2048) && a.W.Rows <= 6336:
-			s.launchNormLinearNvfp4Held_4(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Rows > 4224 && a.W.Rows <= 6336 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearNvfp4_1Middle(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -2428,7 +2426,7 @@ func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockHeld: kernels/h200/base/f8block/linear_held.toml:43, order held.
+// launchExpertDownF8blockHeld: kernels/h200/frag/held.toml:43, order held.
 func (s *Set) launchExpertDownF8blockHeld(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2532,7 +2530,7 @@ func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownNvfp4Held: kernels/h200/base/nvfp4/linear_held.toml:56, order held.
+// launchExpertDownNvfp4Held: kernels/h200/frag/held.toml:43, order held.
 func (s *Set) launchExpertDownNvfp4Held(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2758,7 +2756,7 @@ func (s *Set) launchExpertDownF8TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownF8blockHeldAdd: kernels/h200/base/f8block/linear_held.toml:43, order held.
+// launchExpertDownF8blockHeldAdd: kernels/h200/frag/held.toml:43, order held.
 func (s *Set) launchExpertDownF8blockHeldAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -2793,7 +2791,7 @@ func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownNvfp4HeldAdd: kernels/h200/base/nvfp4/linear_held.toml:56, order held.
+// launchExpertDownNvfp4HeldAdd: kernels/h200/frag/held.toml:43, order held.
 func (s *Set) launchExpertDownNvfp4HeldAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -4458,7 +4456,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockHeld_1: kernels/h200/base/f8block/linear_held.toml:2, order held.
+// launchLinearF8blockHeld_1: kernels/h200/frag/held.toml:2, order held.
 func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4466,7 +4464,7 @@ func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockHeld_4: kernels/h200/base/f8block/linear_held.toml:16, order held.
+// launchLinearF8blockHeld_4: kernels/h200/frag/held.toml:16, order held.
 func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4700,7 +4698,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Held_1: kernels/h200/base/nvfp4/linear_held.toml:2, order held.
+// launchLinearNvfp4Held_1: kernels/h200/frag/held.toml:2, order held.
 func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4708,7 +4706,7 @@ func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Held_4: kernels/h200/base/nvfp4/linear_held.toml:16, order held.
+// launchLinearNvfp4Held_4: kernels/h200/frag/held.toml:16, order held.
 func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4716,7 +4714,7 @@ func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Held_4Two: kernels/h200/base/nvfp4/linear_held.toml:69, order held.
+// launchLinearNvfp4Held_4Two: kernels/h200/base/nvfp4/linear_held.toml:15, order held.
 func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -5387,7 +5385,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8blockHeld_1Add: kernels/h200/base/f8block/linear_held.toml:2, order held.
+// launchLinearF8blockHeld_1Add: kernels/h200/frag/held.toml:2, order held.
 func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -5395,7 +5393,7 @@ func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8blockHeld_4Add: kernels/h200/base/f8block/linear_held.toml:16, order held.
+// launchLinearF8blockHeld_4Add: kernels/h200/frag/held.toml:16, order held.
 func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -5526,7 +5524,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Held_1Add: kernels/h200/base/nvfp4/linear_held.toml:2, order held.
+// launchLinearNvfp4Held_1Add: kernels/h200/frag/held.toml:2, order held.
 func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -5534,7 +5532,7 @@ func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Held_4Add: kernels/h200/base/nvfp4/linear_held.toml:16, order held.
+// launchLinearNvfp4Held_4Add: kernels/h200/frag/held.toml:16, order held.
 func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -5542,7 +5540,7 @@ func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Held_4TwoAdd: kernels/h200/base/nvfp4/linear_held.toml:69, order held.
+// launchLinearNvfp4Held_4TwoAdd: kernels/h200/base/nvfp4/linear_held.toml:15, order held.
 func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -5982,7 +5980,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearF8blockHeld_4: kernels/h200/base/f8block/linear_held.toml:30, order held.
+// launchNormLinearF8blockHeld_4: kernels/h200/frag/held.toml:30, order held.
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -6030,17 +6028,17 @@ func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearNvfp4Held_1: kernels/h200/base/nvfp4/linear_held.toml:30, order held_8.
-func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+// launchNormLinearNvfp4Held_4: kernels/h200/frag/held.toml:30, order held.
+func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[457], g)
 	}
 }
 
-// launchNormLinearNvfp4Held_4: kernels/h200/base/nvfp4/linear_held.toml:43, order held.
-func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+// launchNormLinearNvfp4Held_1: kernels/h200/base/nvfp4/linear_held.toml:2, order held_8.
+func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[458], g)
 	}
