@@ -54,24 +54,42 @@ func ask(t *testing.T, e *engine.Engine, prompt []int32, tokens, top int) <-chan
 // aheadDevice is a CPU that says it works while the host does: steps are queued before the tokens of the last are read.
 type aheadDevice struct{ *cpu.Device }
 
-func (d aheadDevice) Inbox(s device.Stream, bytes int) (device.Inbox, error) {
-	return &aheadInbox{stream: s, memory: make([]byte, bytes)}, nil
+func (d aheadDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailbox, error) {
+	m := &aheadMailbox{device: d, stream: s}
+	var err error
+	if m.inputs, err = d.Alloc(int64(inputs)); err == nil {
+		m.results, err = d.Alloc(int64(results))
+	}
+	return m, err
 }
 
-type aheadInbox struct {
-	stream device.Stream
-	memory []byte
-	posted int
+type aheadMailbox struct {
+	device          aheadDevice
+	stream          device.Stream
+	inputs, results op.Ptr
+	came            []byte
 }
 
-func (i *aheadInbox) Post(from op.Ptr, bytes int) error {
-	i.posted = bytes
-	i.stream.Read(i.memory[:bytes], from)
-	return i.stream.Sync()
+func (m *aheadMailbox) Send(inputs []byte) op.Ptr {
+	m.stream.Write(m.inputs, inputs)
+	return m.inputs
 }
 
-func (i *aheadInbox) Wait() ([]byte, error) { return i.memory[:i.posted], nil }
-func (i *aheadInbox) Close() error          { return nil }
+func (m *aheadMailbox) Results() op.Ptr { return m.results }
+
+func (m *aheadMailbox) Post(bytes int) error {
+	m.came = make([]byte, bytes)
+	m.stream.Read(m.came, m.results)
+	return m.stream.Sync()
+}
+
+func (m *aheadMailbox) Wait() ([]byte, error) { return m.came, nil }
+
+func (m *aheadMailbox) Close() error {
+	m.device.Free(m.inputs)
+	m.device.Free(m.results)
+	return nil
+}
 
 // ahead makes steps overlap on a CPU, too.
 func ahead(c *engine.Config) {

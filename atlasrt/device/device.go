@@ -52,16 +52,22 @@ type Graph interface {
 // Overlapper is a device that runs what is queued while the host does something else, so that it pays to queue a step
 // before the results of the last one are read. Devices whose kernels take the host's own processors are none.
 type Overlapper interface {
-	// Inbox makes host memory of so many bytes that results of s come to. Close it before s.
-	Inbox(s Stream, bytes int) (Inbox, error)
+	// Mailbox makes one for steps of s with so many bytes of inputs and of results. Close it before s.
+	Mailbox(s Stream, inputs, results int) (Mailbox, error)
 }
 
-// Inbox is host memory that results are copied to while what was queued later goes on. One goroutine at a time owns it.
-type Inbox interface {
-	// Post queues a copy from device memory, and returns the stream's first error since the last Sync: after one,
-	// nothing that was queued runs.
-	Post(from op.Ptr, bytes int) error
-	// Wait waits for that copy and for nothing that was queued later. It lends what came until the next Post.
+// Mailbox is what a step's inputs and results pass through beside the stream, so that neither stands between two steps. It
+// serves one step at a time: Send, Post, Wait. One goroutine at a time owns it.
+type Mailbox interface {
+	// Send brings inputs to the device while what was queued before still runs. What is queued from now on finds them at
+	// the address that it returns.
+	Send(inputs []byte) op.Ptr
+	// Results is host memory that kernels can write to.
+	Results() op.Ptr
+	// Post ends the step: all that was queued for it, which may have written so many bytes of results. It returns the
+	// stream's first error since the last Sync: after one, nothing that was queued runs.
+	Post(bytes int) error
+	// Wait waits for the step, and for nothing that was queued later. It lends the results until the next Send.
 	Wait() ([]byte, error)
 	Close() error
 }

@@ -37,14 +37,18 @@ type Sample struct {
 	_           int32
 }
 
-// Resolve puts sampled tokens in the place of references to them: IDs[r] = Sampled[-1-IDs[r]] where IDs[r] < 0.
+// Resolve brings a step's inputs to where its kernels read them: Out[i] = In[i]. The first Rows words are tokens, and those
+// less than zero are references to what was sampled: Out[r] = Sampled[-1-In[r]].
 //
 // So a step can be queued before the host knows the tokens of the step before. A reference past the end gives -1.
 type Resolve struct {
-	IDs     Ptr `atlas:"inout i32 [Rows]"`
-	Sampled Ptr `atlas:"in i32 [Count]"`
+	Out     Ptr   `atlas:"out i32 [Count]"`
+	In      Ptr   `atlas:"in i32 [Count]"`
+	Sampled Ptr   `atlas:"in i32 [Samples]"`
+	Count   int32 // not less than Rows
 	Rows    int32
-	Count   int32
+	Samples int32
+	_       int32
 }
 
 // Uniform is the random number in [0,1) that belongs to a seed and a position: the top 24 bits of two rounds of

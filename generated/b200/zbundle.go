@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_100a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "6d7df3bf477e7278f6ce3904e367e6aa",
+		Contract:    "cc1952ca4715374fa39c4fc3f8efe87b",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

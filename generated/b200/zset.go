@@ -255,7 +255,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/lib/cuda/bf16.toml:99, 109, 125;
+// ExpertDown: kernels/lib/cuda/bf16.toml:100, 110, 126;
 // kernels/lib/cuda/frag.toml:136, 148, 166.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
@@ -332,7 +332,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	return false
 }
 
-// ExpertUp: kernels/lib/cuda/bf16.toml:80, 90;
+// ExpertUp: kernels/lib/cuda/bf16.toml:81, 91;
 // kernels/lib/cuda/frag.toml:101, 113, 125.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
@@ -412,7 +412,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/lib/cuda/bf16.toml:32, 42, 52;
+// Linear: kernels/lib/cuda/bf16.toml:33, 43, 53;
 // kernels/lib/cuda/frag.toml:14, 27, 40, 53, 66.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
@@ -513,7 +513,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return false
 }
 
-// Logits: kernels/lib/cuda/bf16.toml:61, 71;
+// Logits: kernels/lib/cuda/bf16.toml:62, 72;
 // kernels/lib/cuda/frag.toml:77, 90.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
@@ -826,7 +826,7 @@ func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownBf16Few: kernels/lib/cuda/bf16.toml:99, order strip.
+// launchExpertDownBf16Few: kernels/lib/cuda/bf16.toml:100, order strip.
 func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -834,7 +834,7 @@ func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16_8: kernels/lib/cuda/bf16.toml:109, order strip.
+// launchExpertDownBf16_8: kernels/lib/cuda/bf16.toml:110, order strip.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 63) / 64), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -847,7 +847,7 @@ func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownBf16: kernels/lib/cuda/bf16.toml:125, order strip.
+// launchExpertDownBf16: kernels/lib/cuda/bf16.toml:126, order strip.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 63) / 64), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/32)), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1052,7 +1052,7 @@ func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertUpBf16_8: kernels/lib/cuda/bf16.toml:80, order strip.
+// launchExpertUpBf16_8: kernels/lib/cuda/bf16.toml:81, order strip.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 7) / 8), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1060,7 +1060,7 @@ func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpBf16: kernels/lib/cuda/bf16.toml:90, order strip.
+// launchExpertUpBf16: kernels/lib/cuda/bf16.toml:91, order strip.
 func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 7) / 8), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/32)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1196,7 +1196,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
-// launchLinearBf16_8: kernels/lib/cuda/bf16.toml:32, order strip.
+// launchLinearBf16_8: kernels/lib/cuda/bf16.toml:33, order strip.
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1204,7 +1204,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_64: kernels/lib/cuda/bf16.toml:42, order strip.
+// launchLinearBf16_64: kernels/lib/cuda/bf16.toml:43, order strip.
 func (s *Set) launchLinearBf16_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1212,7 +1212,7 @@ func (s *Set) launchLinearBf16_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Tile: kernels/lib/cuda/bf16.toml:52, order tile.
+// launchLinearBf16Tile: kernels/lib/cuda/bf16.toml:53, order tile.
 func (s *Set) launchLinearBf16Tile(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 127) / 128), Y: uint32((int64(a.W.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1460,7 +1460,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLogitsBf16_8: kernels/lib/cuda/bf16.toml:61, order strip.
+// launchLogitsBf16_8: kernels/lib/cuda/bf16.toml:62, order strip.
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1468,7 +1468,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsBf16: kernels/lib/cuda/bf16.toml:71, order strip.
+// launchLogitsBf16: kernels/lib/cuda/bf16.toml:72, order strip.
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1876,7 +1876,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 
 // launchResolve: kernels/lib/cuda/base.toml:602.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[158], g)
 	}

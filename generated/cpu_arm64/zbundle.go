@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"asimd", "crc32", "atomics", "asimdrdm", "asimddp"},
 		Features:    []string{"bf16", "i8mm"},
 		Kernels:     Kernels[:],
-		Contract:    "2cf0f647741a634da3d5511db7af50c8",
+		Contract:    "0a2c106643a0bac79a72c1a123a3875d",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "80d98b069a00bfd02ea7bcc70283e5e4",
+		Contract:    "dd1959aeb9bf60927bec554098449078",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

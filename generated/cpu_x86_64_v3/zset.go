@@ -2019,7 +2019,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 
 // launchResolve: kernels/lib/cpu/base.toml:155.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.Count) + 4095) / 4096), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[183], g)
 	}

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_121a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "e751d67adc1d23657b5987781451a60b",
+		Contract:    "b2a2576d4f0197c10be3b04e27067808",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

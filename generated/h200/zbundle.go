@@ -45,7 +45,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":      "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":      "e4m3x128",
 		},
-		Contract: "aecba2f552b8ca976dac0e35f2df1cba",
+		Contract: "2dedac5111377c3b5f54deb1693249c8",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

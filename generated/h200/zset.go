@@ -6537,7 +6537,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 
 // launchResolve: kernels/lib/cuda/base.toml:602.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[533], g)
 	}

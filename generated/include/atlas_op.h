@@ -390,16 +390,22 @@ static_assert(offsetof(atlas_RMSNorm, Eps) == 40, "op.RMSNorm.Eps");
 static_assert(offsetof(atlas_RMSNorm, pad_) == 44, "op.RMSNorm.pad_");
 
 typedef struct atlas_Resolve {
-    int32_t *IDs;            // inout [Rows]
-    const int32_t *Sampled;  // in    [Count]
-    int32_t Rows;
+    int32_t *Out;            // out   [Count]
+    const int32_t *In;       // in    [Count]
+    const int32_t *Sampled;  // in    [Samples]
     int32_t Count;
+    int32_t Rows;
+    int32_t Samples;
+    int32_t pad_;
 } atlas_Resolve;
-static_assert(sizeof(atlas_Resolve) == 24, "size of op.Resolve");
-static_assert(offsetof(atlas_Resolve, IDs) == 0, "op.Resolve.IDs");
-static_assert(offsetof(atlas_Resolve, Sampled) == 8, "op.Resolve.Sampled");
-static_assert(offsetof(atlas_Resolve, Rows) == 16, "op.Resolve.Rows");
-static_assert(offsetof(atlas_Resolve, Count) == 20, "op.Resolve.Count");
+static_assert(sizeof(atlas_Resolve) == 40, "size of op.Resolve");
+static_assert(offsetof(atlas_Resolve, Out) == 0, "op.Resolve.Out");
+static_assert(offsetof(atlas_Resolve, In) == 8, "op.Resolve.In");
+static_assert(offsetof(atlas_Resolve, Sampled) == 16, "op.Resolve.Sampled");
+static_assert(offsetof(atlas_Resolve, Count) == 24, "op.Resolve.Count");
+static_assert(offsetof(atlas_Resolve, Rows) == 28, "op.Resolve.Rows");
+static_assert(offsetof(atlas_Resolve, Samples) == 32, "op.Resolve.Samples");
+static_assert(offsetof(atlas_Resolve, pad_) == 36, "op.Resolve.pad_");
 
 typedef struct atlas_RotaryAngles {
     float *Out;                // out   [Rows,2*Pairs]

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_120a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "b20f008e622028540391b554434db87a",
+		Contract:    "7cf0d28fab801fd3f5b485b7c6a8292f",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

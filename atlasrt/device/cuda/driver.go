@@ -46,6 +46,7 @@ const (
 	cuStreamCreate
 	cuStreamDestroy
 	cuStreamSynchronize
+	cuStreamWaitEvent
 	cuEventCreate
 	cuEventDestroy
 	cuEventRecord
@@ -90,6 +91,7 @@ var exported = [symbols]string{
 	cuStreamCreate:            "cuStreamCreate",
 	cuStreamDestroy:           "cuStreamDestroy_v2",
 	cuStreamSynchronize:       "cuStreamSynchronize",
+	cuStreamWaitEvent:         "cuStreamWaitEvent",
 	cuEventCreate:             "cuEventCreate",
 	cuEventDestroy:            "cuEventDestroy_v2",
 	cuEventRecord:             "cuEventRecord",

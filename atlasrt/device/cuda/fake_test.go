@@ -181,19 +181,19 @@ func (b bench) capture(step func()) device.Graph {
 	return g
 }
 
-func (b bench) inbox(bytes int) *inbox {
+func (b bench) mailbox(inputs, results int) *mailbox {
 	b.Helper()
-	i, err := b.Inbox(b.stream, bytes)
+	m, err := b.Mailbox(b.stream, inputs, results)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return i.(*inbox)
+	return m.(*mailbox)
 }
 
 // post posts a word.
-func (b bench) post(i *inbox, p op.Ptr) {
+func (b bench) post(m *mailbox) {
 	b.Helper()
-	if err := i.Post(p, 4); err != nil {
+	if err := m.Post(4); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // argsBytes bounds an argument block (CUDA C++ Programming Guide, __global__ function parameters).
 const argsBytes = 32764
 
+// nonBlocking is CU_STREAM_NON_BLOCKING: a stream that does not wait for the default one, which other libraries may use.
+const nonBlocking = 1
+
 // Stream is a CUDA stream that keeps its first error.
 type Stream struct {
 	caller
@@ -51,7 +54,6 @@ func (d *Device) newStream(scratch int64) (*Stream, error) {
 }
 
 func (s *Stream) build() (err error) {
-	const nonBlocking = 1 // does not wait for the default stream, which other libraries may use
 	if r := s.device.call(cuStreamCreate, uintptr(unsafe.Pointer(&s.handle)), nonBlocking); r != 0 {
 		return s.driver.failure(r, "make a stream")
 	}

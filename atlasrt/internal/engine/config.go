@@ -13,7 +13,7 @@ import (
 // Config is what an engine runs, on what, and within what bounds. Zero means the default where one is named.
 type Config struct {
 	Device       device.Device
-	Set          op.Sampler // the kernel set, a bundle.Set
+	Set          Set // the kernel set, a bundle.Set
 	Model        model.Model
 	ScratchBytes int64 // that one launch may use
 
@@ -37,6 +37,12 @@ type Config struct {
 	CaptureAtStart bool      // records decode steps of all sizes in New, and not when they first come
 
 	Log *slog.Logger // told of steps that fail; nobody
+}
+
+// Set is what an engine launches besides its model.
+type Set interface {
+	op.Sampler
+	Copy(op.Stream, op.Copy)
 }
 
 // Defaults of a Config.

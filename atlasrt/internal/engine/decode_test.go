@@ -33,7 +33,10 @@ func (s *still) Read(to []byte, _ op.Ptr)                            { clear(to)
 func (s *still) Sync() error                                         { return nil }
 func (s *still) Sample(op.Stream, op.Sample)                         {}
 func (s *still) Resolve(op.Stream, op.Resolve)                       {}
-func (s *still) Post(op.Ptr, int) error                              { return nil }
+func (s *still) Copy(op.Stream, op.Copy)                             {}
+func (s *still) Send([]byte) op.Ptr                                  { return 0 }
+func (s *still) Results() op.Ptr                                     { return 0 }
+func (s *still) Post(int) error                                      { return nil }
 func (s *still) Wait() ([]byte, error)                               { return nil, nil }
 func (s *still) Forward(op.Stream, *model.Inputs)                    {}
 func (s *still) Replay(device.Stream)                                {}
@@ -46,7 +49,7 @@ type stillDevice struct{ *still }
 
 func (d stillDevice) Stream(int64) (device.Stream, error) { return d.still, nil }
 
-func (d stillDevice) Inbox(device.Stream, int) (device.Inbox, error) { return d.still, nil }
+func (d stillDevice) Mailbox(device.Stream, int, int) (device.Mailbox, error) { return d.still, nil }
 
 // decoding is an engine whose sequences have all begun to generate; step runs one step and takes its events.
 func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool) (e *Engine, step func()) {

@@ -97,37 +97,53 @@ type aheadDevice struct {
 	flying, most int // results that were posted and not waited for
 }
 
-func (d *aheadDevice) Inbox(s device.Stream, bytes int) (device.Inbox, error) {
-	return &tapeInbox{device: d, stream: s, memory: make([]byte, bytes)}, nil
+func (d *aheadDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailbox, error) {
+	m := &tapeMailbox{device: d, stream: s}
+	var err error
+	if m.inputs, err = d.Alloc(int64(inputs)); err == nil {
+		m.results, err = d.Alloc(int64(results))
+	}
+	return m, err
 }
 
-// tapeInbox copies when it is posted to, as a device that is infinitely fast.
-type tapeInbox struct {
-	device *aheadDevice
-	stream device.Stream
-	memory []byte
-	posted int
+// tapeMailbox reads results when they are posted, as a device that is infinitely fast.
+type tapeMailbox struct {
+	device          *aheadDevice
+	stream          device.Stream
+	inputs, results op.Ptr
+	came            []byte
 }
 
-func (i *tapeInbox) Post(from op.Ptr, bytes int) error {
-	i.posted = bytes
-	i.stream.Read(i.memory[:bytes], from)
-	err := i.stream.Sync()
+func (m *tapeMailbox) Send(inputs []byte) op.Ptr {
+	m.stream.Write(m.inputs, inputs)
+	return m.inputs
+}
+
+func (m *tapeMailbox) Results() op.Ptr { return m.results }
+
+func (m *tapeMailbox) Post(bytes int) error {
+	m.came = make([]byte, bytes)
+	m.stream.Read(m.came, m.results)
+	err := m.stream.Sync()
 	if err != nil {
-		i.stream.Fail(err)
+		m.stream.Fail(err)
 		return err
 	}
-	i.device.flying++
-	i.device.most = max(i.device.most, i.device.flying)
+	m.device.flying++
+	m.device.most = max(m.device.most, m.device.flying)
 	return nil
 }
 
-func (i *tapeInbox) Wait() ([]byte, error) {
-	i.device.flying--
-	return i.memory[:i.posted], nil
+func (m *tapeMailbox) Wait() ([]byte, error) {
+	m.device.flying--
+	return m.came, nil
 }
 
-func (i *tapeInbox) Close() error { return nil }
+func (m *tapeMailbox) Close() error {
+	m.device.Free(m.inputs)
+	m.device.Free(m.results)
+	return nil
+}
 
 // tapeSampler is the oracle, recordable.
 type tapeSampler struct {
@@ -141,6 +157,10 @@ func (s tapeSampler) Sample(q op.Stream, x op.Sample) {
 
 func (s tapeSampler) Resolve(q op.Stream, x op.Resolve) {
 	s.device.launch(q, func() { s.set.Resolve(q, x) })
+}
+
+func (s tapeSampler) Copy(q op.Stream, x op.Copy) {
+	s.device.launch(q, func() { s.set.Copy(q, x) })
 }
 
 // fakeModel writes each row's token and position to the paged cache, reads all of its sequence back through the block

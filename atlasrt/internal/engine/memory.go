@@ -153,11 +153,18 @@ func keyBytes(kv model.KV, blockSize int, t op.DType) int64 {
 	return int64(kv.Heads) * int64(kv.HeadDim) * int64(blockSize) * t.Bytes()
 }
 
-func (n Need) inputBytes() int64 {
-	whole := shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), samples: n.MaxSequences,
+// whole is the largest step.
+func (n Need) whole() shape {
+	return shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), samples: n.MaxSequences,
 		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext)}
-	return 4 * (int64(whole.layout().words) + int64(n.MaxSequences)) // and the sampled tokens
 }
+
+func (n Need) inputBytes() int64 {
+	return 4 * (int64(n.whole().layout().words) + int64(n.MaxSequences)) // and the sampled tokens
+}
+
+// sentBytes is what comes through a mailbox: all but edits.
+func (n Need) sentBytes() int64 { return 4 * int64(n.whole().layout().unedited()) }
 
 func (n Need) logitBytes() int64 { return 4 * int64(n.Layout.Vocab) * int64(n.outputs()) }
 

@@ -28,11 +28,10 @@ type runner struct {
 	logits  op.Ptr // f32 [MaxOutputs,Vocab]
 	sampled op.Ptr // i32 [MaxSequences]
 	tokens  []int32
-	inboxes []device.Inbox // of sampled tokens, one for each step that may be in flight; none where the device does not overlap
+	boxes   []device.Mailbox // one for each step that may be in flight; none where the device does not overlap
 
 	step    model.Inputs // that was launched last
 	sample  op.Sample
-	resolve op.Resolve
 	forward func(op.Stream) // queues the step but for its sampling
 	whole   func()          // queues all of it
 
@@ -63,7 +62,7 @@ func newRunner(c Config) (r *runner, err error) {
 }
 
 // depth is how many steps may be in flight.
-func (r *runner) depth() int { return max(len(r.inboxes), 1) }
+func (r *runner) depth() int { return max(len(r.boxes), 1) }
 
 func (r *runner) allocate() (err error) {
 	c := r.config
@@ -101,11 +100,11 @@ func (r *runner) allocate() (err error) {
 	// The one place that decides whether steps overlap.
 	if d, ok := c.Device.(device.Overlapper); ok && !c.NoOverlap {
 		for range overlapping {
-			box, err := d.Inbox(r.stream, 4*c.MaxSequences)
+			box, err := d.Mailbox(r.stream, int(n.sentBytes()), 4*c.MaxSequences)
 			if err != nil {
-				return fmt.Errorf("memory for sampled tokens: %w", err)
+				return fmt.Errorf("memory for inputs and sampled tokens: %w", err)
 			}
-			r.inboxes = append(r.inboxes, box)
+			r.boxes = append(r.boxes, box)
 		}
 	}
 	return nil
@@ -114,7 +113,7 @@ func (r *runner) allocate() (err error) {
 // close gives everything back. No step may be in flight.
 func (r *runner) close() error {
 	errs := r.recorder.forget()
-	for _, box := range r.inboxes {
+	for _, box := range r.boxes {
 		errs = append(errs, box.Close())
 	}
 	if r.stream != nil {
@@ -133,19 +132,32 @@ func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	at := s.layout()
 	r.fill(p, tasks, s, at)
 	r.point(s, at)
-	r.stream.Write(r.staging, bytesOf(r.words[:at.words]))
-	r.queue(s)
-	if len(r.inboxes) == 0 {
+	if len(r.boxes) == 0 {
+		r.write(0, at.words)
+		r.queue(s)
 		return nil
 	}
-	return r.inboxes[number%len(r.inboxes)].Post(r.sampled, 4*p.Samples)
+	box, set, words := r.boxes[number%len(r.boxes)], r.config.Set, at.unedited()
+	r.write(words, at.words) // which few steps have, and may be many
+	sent := box.Send(bytesOf(r.words[:words]))
+	set.Resolve(r.stream, op.Resolve{Out: r.staging, In: sent, Sampled: r.sampled, Count: int32(words), Rows: int32(s.rows), Samples: int32(r.config.MaxSequences)})
+	r.queue(s)
+	set.Copy(r.stream, op.Copy{Out: box.Results(), In: r.sampled, Bytes: int64(4 * p.Samples)})
+	return box.Post(4 * p.Samples)
+}
+
+// write copies staged words behind what is queued.
+func (r *runner) write(from, to int) {
+	if from < to {
+		r.stream.Write(r.staging+op.Ptr(4*from), bytesOf(r.words[from:to]))
+	}
 }
 
 // collect waits for a step that was launched, and returns its sampled tokens, valid until the next collect.
 func (r *runner) collect(p *sched.Plan, number int) ([]int32, error) {
 	tokens := r.tokens[:p.Samples]
-	if len(r.inboxes) > 0 {
-		came, err := r.inboxes[number%len(r.inboxes)].Wait()
+	if len(r.boxes) > 0 {
+		came, err := r.boxes[number%len(r.boxes)].Wait()
 		copy(bytesOf(tokens), came)
 		return tokens, err
 	}
@@ -208,14 +220,10 @@ func (r *runner) point(s shape, at inputs) {
 		EditToken: word(at.editToken), EditBias: word(at.editBias), EditFactor: word(at.editFactor), EditOffset: word(at.editOffset),
 		Rows: int32(s.samples), Vocab: r.layout.Vocab, Edits: int32(s.edits),
 	}
-	r.resolve = op.Resolve{IDs: word(at.tokens), Sampled: r.sampled, Rows: int32(s.rows), Count: int32(r.config.MaxSequences)}
 }
 
 // queueForward queues the forward pass of the step that point described.
 func (r *runner) queueForward(q op.Stream) {
-	if len(r.inboxes) > 0 {
-		r.config.Set.Resolve(q, r.resolve)
-	}
 	r.config.Model.Forward(q, &r.step)
 }
 

@@ -12,7 +12,7 @@ type shape struct {
 
 // inputs says where each array of a step lies in its staging buffer, counted in 32-bit words.
 //
-// A step's arrays lie packed behind each other, so that one copy brings them all. Equal shapes have equal places, which
+// A step's arrays lie packed behind each other, so that one copy brings them all, tokens first and edits last. Equal shapes have equal places, which
 // is what lets a recorded step read the next one's inputs. Those that depend on rows and outputs alone come first: pieces
 // read no others.
 type inputs struct {
@@ -51,6 +51,9 @@ func (s shape) layout() (at inputs) {
 	at.editOffset = place(s.edits)
 	return at
 }
+
+// unedited is how many words there are before those of edits.
+func (at inputs) unedited() int { return at.editToken }
 
 // bucketRows rounds the rows of a decode step up, so that few recorded steps serve every batch. Rows that are there for
 // the bucket alone are computed like the others, so there are at most a quarter more than are wanted.

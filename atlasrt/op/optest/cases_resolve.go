@@ -7,27 +7,35 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// resolveCases mix tokens with references, among them ones past the end.
+// resolveCases mix tokens with references, among them ones past the end. Behind the tokens any word is itself.
 func resolveCases() []*Case {
 	var list []*Case
-	for _, s := range []struct{ rows, count int32 }{{1, 1}, {7, 3}, {64, 64}, {255, 64}, {256, 16}, {257, 64}, {2000, 200}} {
-		c := of(fmt.Sprintf("rows %d of %d sampled", s.rows, s.count), op.Resolve{Rows: s.rows, Count: s.count})
-		ids, sampled := make([]int32, s.rows), make([]int32, s.count)
-		for r := range ids {
+	for _, s := range []struct{ rows, samples, others int32 }{
+		{1, 1, 0}, {7, 3, 12}, {64, 64, 5000}, {255, 64, 1}, {256, 16, 255}, {257, 64, 300}, {2000, 200, 70000},
+	} {
+		c := of(fmt.Sprintf("rows %d of %d sampled, %d more words", s.rows, s.samples, s.others),
+			op.Resolve{Count: s.rows + s.others, Rows: s.rows, Samples: s.samples})
+		words, sampled := make([]int32, s.rows+s.others), make([]int32, s.samples)
+		for i := range words {
+			words[i] = int32(uint32(i) * 2654435761)
+		}
+		for r := range words[:s.rows] {
 			switch i := int32(r); r % 5 {
 			case 0, 1:
-				ids[r] = -1 - i%s.count
+				words[r] = -1 - i%s.samples
 			case 2:
-				ids[r] = -1 - s.count - i
+				words[r] = -1 - s.samples - i
 			case 3:
-				ids[r] = 1000 + i
+				words[r] = 1000 + i
+			default:
+				words[r] = 0
 			}
 		}
-		ids[s.rows-1] = []int32{-1, -s.count, math.MinInt32}[s.rows%3]
+		words[s.rows-1] = []int32{-1, -s.samples, math.MinInt32}[s.rows%3]
 		for i := range sampled {
 			sampled[i] = int32(7*i) - 1 // a row without a token gave -1
 		}
-		set(c, "IDs", ids)
+		set(c, "In", words)
 		set(c, "Sampled", sampled)
 		list = append(list, c)
 	}

@@ -40,7 +40,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 		return op.Weight{Data: zeros, Scheme: op.SchemeBF16, Rows: rows, Cols: hidden, Count: 1}
 	}
 	step := func(rows, samples int32) {
-		set.Resolve(stream, op.Resolve{IDs: zeros, Sampled: zeros, Rows: rows, Count: 1})
+		set.Resolve(stream, op.Resolve{Out: zeros, In: zeros + 5<<16, Sampled: zeros, Count: rows, Rows: rows, Samples: 1})
 		set.Embedding(stream, op.Embedding{Out: zeros + 1<<16, IDs: zeros, W: weight(vocab), Rows: rows})
 		for range 3 {
 			set.Linear(stream, op.Linear{Out: zeros + 2<<16, In: zeros + 1<<16, W: weight(48), Rows: rows, OutPitch: 48})
@@ -81,7 +81,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 		{"Embedding bf16 64×32 rows 2", 1, 2*4 + 2*2*2*hidden, 0},
 		{"Linear bf16 48×32 rows 2", 3, 2 * (48*hidden + 2*hidden + 2*48), 2 * 2 * 48 * hidden},
 		{"PagedAttention 2/1×16 sequences 2 rows 2", 1, 2*2*length*width*2 + 2*2*2*2*width + 4*(3+2+2), 4 * 2 * length * 2 * width},
-		{"Resolve count 1 rows 2", 1, 4 + 2*2*4, 0},
+		{"Resolve count 2 rows 2", 1, 4 + 2*2*4, 0},
 		{"Sample vocabulary 64 rows 2", 1, 2*(4*vocab+4+4*4+8+4) + 3*4, 0},
 	}
 	if !slices.Equal(got, want) {

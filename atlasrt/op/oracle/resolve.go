@@ -2,17 +2,18 @@ package oracle
 
 import "github.com/atlas-inference/atlas/atlasrt/op"
 
-// Resolve looks references up.
+// Resolve copies inputs and looks references up.
 func (*Set) Resolve(_ op.Stream, x op.Resolve) {
-	sampled := slice[int32](x.Sampled, int(x.Count))
-	ids := slice[int32](x.IDs, int(x.Rows))
-	for r, id := range ids {
+	sampled := slice[int32](x.Sampled, int(x.Samples))
+	out := slice[int32](x.Out, int(x.Count))
+	copy(out, slice[int32](x.In, int(x.Count)))
+	for r, id := range out[:x.Rows] {
 		if id >= 0 {
 			continue
 		}
-		ids[r] = -1
+		out[r] = -1
 		if at := -1 - int64(id); at < int64(len(sampled)) {
-			ids[r] = sampled[at]
+			out[r] = sampled[at]
 		}
 	}
 }

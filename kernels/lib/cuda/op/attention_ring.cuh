@@ -1,8 +1,8 @@
 // What attention for few rows is made of, in the order of attention_order.cuh: the tiles of a sequence, warps that bring tiles of keys and
 // values into a ring of shared memory, and four warps that multiply them by 8 or 16 query vectors of a key head.
 //
-// Starts, Lengths and Tables, and keys and values of earlier steps, are read before the kernels before this one are done: they come
-// from the host, and a step begins when its inputs are copied, which waits for all of the step before.
+// Starts, Lengths and Tables, and keys and values of earlier steps, are read before the kernels before this one are done: they are
+// inputs of the step, which are there when it begins, for Embedding waits for all that was before instead of beginning early.
 #pragma once
 #include "lib/cuda/op/attention_order.cuh"
 #include "lib/cuda/ptx/barrier.cuh"

@@ -1,12 +1,13 @@
-// Resolve on a GPU: a thread for each row, kThreads rows per block.
+// Resolve on a GPU: a thread for each word, kThreads words per block.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
 template <int kThreads>
 __device__ void resolve(const atlas_Resolve &a) {
-    const int32_t r = blockIdx.x * kThreads + threadIdx.x;
+    const int32_t i = blockIdx.x * kThreads + threadIdx.x;
     atlas::wait_for_previous();
-    if (r >= a.Rows) return;
-    const int32_t at = -1 - a.IDs[r];
-    if (at >= 0) a.IDs[r] = at < a.Count ? a.Sampled[at] : -1;
+    if (i >= a.Count) return;
+    int32_t word = a.In[i];
+    if (i < a.Rows && word < 0) word = -1 - word < a.Samples ? a.Sampled[-1 - word] : -1;
+    a.Out[i] = word;
 }
