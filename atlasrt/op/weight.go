@@ -108,6 +108,8 @@ const (
 	RoundingNone Rounding = iota
 	// RoundingE4M3x128 is e4m3 with a scale for each 128 columns of a row, as oracle.RoundE4M3 has it.
 	RoundingE4M3x128
+	// RoundingE4M3xRow is the same with a scale for each row.
+	RoundingE4M3xRow
 )
 
 // Weight is one packed matrix, or Count of them stacked, in the layout that the hardware's kernels read.

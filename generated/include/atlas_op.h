@@ -49,6 +49,7 @@ typedef int32_t atlas_Rounding;
 enum {
     ATLAS_ROUNDING_NONE = 0,
     ATLAS_ROUNDING_E4M3X128 = 1,
+    ATLAS_ROUNDING_E4M3X_ROW = 2,
 };
 
 typedef struct atlas_Weight {

@@ -206,7 +206,7 @@ var (
 )
 
 // roundings are what the oracle knows, by the names that it has for them.
-var roundings = []string{"e4m3x128"}
+var roundings = []string{"e4m3x128", "e4m3xrow"}
 
 func (k *Kernel) check(diags *diag.List) {
 	required(diags, k.place, "op", k.Op)

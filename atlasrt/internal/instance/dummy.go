@@ -9,8 +9,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Dummy makes up a checkpoint for a config alone, its matrices stored in a scheme. FP8 blocks come with the activations of
-// published ones where the config does not say.
+// Dummy makes up a checkpoint for a config alone, its matrices stored in a scheme. FP8 comes with the activations of
+// published checkpoints where the config does not say.
 func Dummy(t *Target, config *weights.Config, scheme op.Scheme) (weights.Checkpoint, error) {
 	construct, err := family(config)
 	if err != nil {
@@ -21,7 +21,7 @@ func Dummy(t *Target, config *weights.Config, scheme op.Scheme) (weights.Checkpo
 	}
 	counter := load.NewCounter(t.Set, all)
 	construct(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
-	if scheme == op.SchemeF8Block && !config.Has("quantization_config") {
+	if (scheme == op.SchemeF8 || scheme == op.SchemeF8Block) && !config.Has("quantization_config") {
 		if config, err = dynamic(config); err != nil {
 			return nil, err
 		}
@@ -29,7 +29,7 @@ func Dummy(t *Target, config *weights.Config, scheme op.Scheme) (weights.Checkpo
 	return dummy.New(config, counter.Wants, dummy.Options{Scheme: scheme})
 }
 
-// dynamic is a config whose activations are meant to be rounded where they meet FP8 blocks.
+// dynamic is a config whose activations are meant to be rounded where they meet FP8 weights.
 func dynamic(config *weights.Config) (*weights.Config, error) {
 	text, err := config.JSON()
 	if err != nil {

@@ -5,25 +5,46 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// rounding is what a quantization_config says about activations that meet FP8 blocks. Checkpoints whose weights alone are
-// quantised say nothing, or that there is nothing: their activations stay what they are.
-func rounding(config *weights.Config) op.Rounding {
-	dynamic := false
+// roundings are what activations may become that meet FP8 weights in blocks, and those whose rows or matrix have one scale.
+type roundings struct{ blocks, rows op.Rounding }
+
+// rounding is what a quantization_config says about activations. Checkpoints whose weights alone are quantised say nothing, or that
+// there is nothing: their activations stay what they are, and so do those of static scales.
+func rounding(config *weights.Config) roundings {
+	both := roundings{op.RoundingE4M3x128, op.RoundingE4M3xRow}
 	switch config.StringOr("quant_method", "") {
 	case "fp8": // whose only other scheme is "static"
-		dynamic = config.StringOr("activation_scheme", "dynamic") == "dynamic"
+		if config.StringOr("activation_scheme", "dynamic") == "dynamic" {
+			return both
+		}
+	case "modelopt":
+		if config.StringOr("quant_algo", "") == "FP8_PER_CHANNEL_PER_TOKEN" {
+			return roundings{rows: op.RoundingE4M3xRow}
+		}
 	case "compressed-tensors":
 		groups := config.Object("config_groups")
 		for i, name := range groups.Keys() {
 			in := groups.Object(name).Object("input_activations")
-			dynamic = (i == 0 || dynamic) && in.StringOr("type", "") == "float" && in.IntOr("num_bits", 0) == 8 &&
-				in.BoolOr("dynamic", false) && in.StringOr("strategy", "") == "group" && in.IntOr("group_size", 0) == op.F8BlockCols
+			var said roundings
+			if in.StringOr("type", "") == "float" && in.IntOr("num_bits", 0) == 8 && in.BoolOr("dynamic", false) {
+				switch strategy := in.StringOr("strategy", ""); {
+				case strategy == "group" && in.IntOr("group_size", 0) == op.F8BlockCols:
+					said.blocks = op.RoundingE4M3x128
+				case strategy == "token":
+					said.rows = op.RoundingE4M3xRow
+				}
+			}
+			if i == 0 {
+				both = said
+			} else if said != both {
+				both = roundings{}
+			}
+		}
+		if len(groups.Keys()) > 0 {
+			return both
 		}
 	}
-	if dynamic {
-		return op.RoundingE4M3x128
-	}
-	return op.RoundingNone
+	return roundings{}
 }
 
 // Unrounded is stored for a user who wants activations left alone whatever the checkpoint says.

@@ -10,7 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// Activations may be rounded where the checkpoint's configuration asks for it, and its matrices have blocks, and nowhere else.
+// Activations may be rounded where the checkpoint's configuration asks for it, by the columns that its weights have scales for, and nowhere else.
 func TestRoundingIsWhatTheCheckpointAsksFor(t *testing.T) {
 	blocks := f32("q.weight_scale_inv", []float32{1}, 1, 1)
 	group := func(in string) string {
@@ -24,12 +24,19 @@ func TestRoundingIsWhatTheCheckpointAsksFor(t *testing.T) {
 		{"dynamic", `{"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic"}}`, "", op.RoundingE4M3x128},
 		{"dynamic by default", `{"quantization_config": {"quant_method": "fp8"}}`, "", op.RoundingE4M3x128},
 		{"static", `{"quantization_config": {"quant_method": "fp8", "activation_scheme": "static"}}`, "", op.RoundingNone},
-		{"dynamic, but one scale for all", `{"quantization_config": {"quant_method": "fp8"}}`, "q.weight_scale", op.RoundingNone},
+		{"dynamic, one scale for all", `{"quantization_config": {"quant_method": "fp8"}}`, "q.weight_scale", op.RoundingE4M3xRow},
+		{"static, one scale for all", `{"quantization_config": {"quant_method": "fp8", "activation_scheme": "static"}}`, "q.weight_scale", op.RoundingNone},
+		{"tokens, modelopt", `{"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"}}`, "q.weight_scale", op.RoundingE4M3xRow},
+		{"static, modelopt", `{"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}}`, "q.weight_scale", op.RoundingNone},
 		{"weights alone, modelopt", `{"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8_PB_WO"}}`, "", op.RoundingNone},
 		{"weights alone, compressed-tensors", group(`null`), "", op.RoundingNone},
 		{"groups, compressed-tensors", group(`{"num_bits": 8, "type": "float", "strategy": "group", "group_size": 128, "dynamic": true}`), "", op.RoundingE4M3x128},
 		{"other groups", group(`{"num_bits": 8, "type": "float", "strategy": "group", "group_size": 64, "dynamic": true}`), "", op.RoundingNone},
-		{"tokens", group(`{"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true}`), "", op.RoundingNone},
+		{"tokens and blocks", group(`{"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true}`), "", op.RoundingNone},
+		{"tokens", group(`{"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true}`), "q.weight_scale", op.RoundingE4M3xRow},
+		{"bytes", group(`{"num_bits": 8, "type": "int", "strategy": "token", "dynamic": true}`), "q.weight_scale", op.RoundingNone},
+		{"static, compressed-tensors", group(`{"num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": false}`), "q.weight_scale", op.RoundingNone},
+		{"groups, but rows of weights", group(`{"num_bits": 8, "type": "float", "strategy": "group", "group_size": 128, "dynamic": true}`), "q.weight_scale", op.RoundingNone},
 		{"no configuration", `{}`, "", op.RoundingNone},
 	}
 	for _, c := range cases {

@@ -78,7 +78,7 @@ type finder struct {
 	info                 func(name string) (weights.Info, bool)
 	method               string // of quantisation, as config.json calls it
 	blockRows, blockCols int64
-	rounding             op.Rounding // of linears in blocks
+	rounding             roundings
 }
 
 func (f finder) find(name string) (Storage, bool) {
@@ -122,7 +122,7 @@ func (f finder) float8(linear string, w weights.Info) Storage {
 	blocks := f.blockRows > 0 && f.blockCols > 0 && same(scale.Shape, divideUp(rows, f.blockRows), divideUp(cols, f.blockCols))
 	switch {
 	case same(scale.Shape, rows), same(scale.Shape) && !(ofBlocks && blocks):
-		s.Scheme, s.factor = op.SchemeF8, scale
+		s.Scheme, s.factor, s.Rounding = op.SchemeF8, scale, f.rounding.rows
 	case !blocks:
 		s.problem = fmt.Sprintf("has scales of shape %s, wanted one, one for each of %d rows, or one for each block of %d×%d",
 			tensor.FormatShape(scale.Shape), rows, f.blockRows, f.blockCols)
@@ -130,7 +130,7 @@ func (f finder) float8(linear string, w weights.Info) Storage {
 		s.problem = fmt.Sprintf("has a scale for each block of %d×%d, wanted multiples of %d rows and of %d columns",
 			f.blockRows, f.blockCols, op.F8BlockRows, op.F8BlockCols)
 	default:
-		s.blocks, s.Rounding = scale, f.rounding
+		s.blocks, s.Rounding = scale, f.rounding.blocks
 	}
 	return s
 }

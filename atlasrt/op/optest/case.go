@@ -108,8 +108,11 @@ func matrix(scheme op.Scheme, rows, cols int) op.Weight { return experts(scheme,
 // experts is a stack of them, which allow the rounding that published checkpoints of a scheme ask for.
 func experts(scheme op.Scheme, count, rows, cols int) op.Weight {
 	w := op.Weight{Scheme: scheme, Rows: int32(rows), Cols: int32(cols), Count: int32(count)}
-	if scheme == op.SchemeF8Block {
+	switch scheme {
+	case op.SchemeF8Block:
 		w.Rounding = op.RoundingE4M3x128
+	case op.SchemeF8:
+		w.Rounding = op.RoundingE4M3xRow
 	}
 	return w
 }

@@ -86,12 +86,12 @@ func e4m3(b byte) float64 {
 	return sign * math.Ldexp(8+fraction, exponent-10)
 }
 
-// RoundE4M3 rounds a row of activations the way checkpoints of FP8 blocks with dynamic scales ask for: each 128 columns have
-// a scale s = amax/448, and become s times x/s rounded to e4m3, both quotients in f32: where x/s lies between two numbers may
-// hang on that. Columns whose s is below 2⁻¹⁰⁰ become zeros.
-func RoundE4M3(row []float64) {
+// RoundE4M3 rounds a row of activations the way checkpoints of FP8 weights with dynamic scales ask for: so many columns (128 for
+// weights in blocks, else all) have a scale s = amax/448, and become s times x/s rounded to e4m3, both quotients in f32: where
+// x/s lies between two numbers may hang on that. Columns whose s is below 2⁻¹⁰⁰ become zeros.
+func RoundE4M3(row []float64, columns int) {
 	for len(row) > 0 {
-		block := row[:min(len(row), op.F8BlockCols)]
+		block := row[:min(len(row), columns)]
 		row = row[len(block):]
 		most := 0.0
 		for _, x := range block {

@@ -159,14 +159,21 @@ func TestRoundE4M3Blocks(t *testing.T) {
 	row[256] = 0x1p-100
 	halfway := make([]float64, 128) // in f32, but not to more bits
 	halfway[0], halfway[1] = 7.5, 5.625
-	RoundE4M3(row)
+	whole := []float64{896, 3, 0.01, -500}
+	RoundE4M3(row, 128)
 	for i, want := range map[int]float64{0: 896, 1: 3, 127: -1, 128: 7, 255: 0.25, 256: 0, 2: 0} {
 		if row[i] != want {
 			t.Errorf("column %d: got %g, want %g", i, row[i], want)
 		}
 	}
-	RoundE4M3(halfway)
+	RoundE4M3(halfway, 128)
 	if want := 320 * float64(float32(7.5)/448); halfway[1] != want {
 		t.Errorf("halfway between 320 and 352 scales: got %g, want %g", halfway[1], want)
+	}
+	RoundE4M3(whole, 4)
+	for i, want := range []float64{896, 3, 0x3p-8, -512} {
+		if whole[i] != want {
+			t.Errorf("one scale for all: column %d: got %g, want %g", i, whole[i], want)
+		}
 	}
 }

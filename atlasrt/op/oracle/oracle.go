@@ -54,10 +54,16 @@ func New(act op.DType) *Set {
 
 // Rounding is the set for kernels that round activations before they multiply them. The rule is one that manifests name.
 func (s *Set) Rounding(rule string) (*Set, error) {
-	if rule != "e4m3x128" {
+	r := *s
+	switch rule {
+	case "e4m3x128":
+		r.round = func(row []float64) { RoundE4M3(row, op.F8BlockCols) }
+	case "e4m3xrow":
+		r.round = func(row []float64) { RoundE4M3(row, len(row)) }
+	default:
 		return nil, fmt.Errorf("the oracle does not know the rounding %q of activations", rule)
 	}
-	return &Set{act: s.act, round: RoundE4M3, watched: s.watched}, nil
+	return &r, nil
 }
 
 // factors are rows of activations as they are multiplied.

@@ -21,5 +21,5 @@ extern "C" __global__ void __launch_bounds__(256) atlas_linear_f8block_e4m3_128x
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8block_e4m3_128x64_1(const __grid_constant__ arguments a) {
-    linear_e4m3<1, 2, 128, 3, 1>(a.op, a.scratch);
+    linear_e4m3<ATLAS_SCHEME_F8BLOCK, 1, 2, 128, 3, 1>(a.op, a.scratch);
 }

@@ -21,5 +21,5 @@ extern "C" __global__ void __launch_bounds__(256) atlas_linear_f8block_e4m3_tall
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8block_e4m3_tall_1(const __grid_constant__ arguments a) {
-    linear_e4m3_tall<4, 2>(a.op, a.scratch);
+    linear_e4m3_tall<ATLAS_SCHEME_F8BLOCK, 4, 2>(a.op, a.scratch);
 }

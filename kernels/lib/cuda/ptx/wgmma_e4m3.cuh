@@ -14,6 +14,12 @@ namespace atlas {
 #define ATLAS_NAMES32_1 \
     "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
     "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define ATLAS_NAMES32_2 \
+    "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
+    "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define ATLAS_NAMES32_3 \
+    "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
+    "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
 // One function for each N; where not more, c is overwritten.
 #define ATLAS_PRODUCT(N, names, sums, a0, a1, a2, a3, b0, more)                                                          \
@@ -33,11 +39,14 @@ namespace atlas {
 ATLAS_PRODUCT(64, ATLAS_NAMES32_0, ATLAS_ALL(ATLAS_SUMS32(0)), "%32", "%33", "%34", "%35", "%36", "%37")
 ATLAS_PRODUCT(128, ATLAS_NAMES32_0 "," ATLAS_NAMES32_1, ATLAS_ALL(ATLAS_SUMS32(0), ATLAS_SUMS32(32)), "%64", "%65", "%66", "%67", "%68", "%69")
 ATLAS_SHARED_PRODUCT(128, ATLAS_NAMES32_0 "," ATLAS_NAMES32_1, ATLAS_ALL(ATLAS_SUMS32(0), ATLAS_SUMS32(32)), "%64", "%65", "%66")
+ATLAS_SHARED_PRODUCT(256, ATLAS_NAMES32_0 "," ATLAS_NAMES32_1 "," ATLAS_NAMES32_2 "," ATLAS_NAMES32_3, ATLAS_ALL(ATLAS_SUMS32(0), ATLAS_SUMS32(32), ATLAS_SUMS32(64), ATLAS_SUMS32(96)), "%128", "%129", "%130")
 #undef ATLAS_ALL
 #undef ATLAS_SHARED_PRODUCT
 #undef ATLAS_PRODUCT
 #undef ATLAS_NAMES32_0
 #undef ATLAS_NAMES32_1
+#undef ATLAS_NAMES32_2
+#undef ATLAS_NAMES32_3
 #undef ATLAS_SUMS32
 #undef ATLAS_SUMS8
 

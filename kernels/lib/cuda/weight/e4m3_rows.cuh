@@ -1,5 +1,5 @@
-// Activations as e4m3: each 128 columns of a row have the scale s = amax/448, and codes e4m3(x/s). Blocks of scales below
-// 2⁻¹⁰⁰ are zeros.
+// Activations as e4m3: each 128 columns of a row, or each row, have the scale s = amax/448, and codes e4m3(x/s). Where scales are below
+// 2⁻¹⁰⁰, codes are zeros.
 //
 // Codes lie in an order of columns that the frag layout's fragments of wgmma have: of 16 columns those at 2t, 2t+1, 2t+8, 2t+9
 // are the bytes 4t … 4t+3.
@@ -11,7 +11,7 @@ namespace atlas {
 
 // Codes and scales in scratch memory, W.Cols/128*132 bytes a row. Either the rows of every 128 columns together, in the
 // 128-byte swizzle of wgmma, so that a tile of rows is one piece; then scales are [columns/128, rows], at their scale_place. Or
-// row after row, to be gathered; then scales are [rows, columns/128].
+// row after row, to be gathered; then scales are [rows, columns/128]. A row's only scale is that of its first 128 columns.
 struct e4m3_tiles {
     uint8_t *codes;
     float *scales;
@@ -41,6 +41,30 @@ struct e4m3_list {
 __device__ inline int scale_place(int row) { return row / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2; }
 __device__ inline float *e4m3_tiles::scale_at(int row, int block) const { return scale(block, scale_place(row)); }
 
+// Sixteen columns as codes.
+struct e4m3_chunk {
+    f32x8 low, high;
+
+    __device__ e4m3_chunk(const uint4 (&x)[2]) : low(widen(x[0])), high(widen(x[1])) {}
+    __device__ float most() const {
+        float most = 0;
+#pragma unroll
+        for (int i = 0; i < 8; i++) most = fmaxf(most, fmaxf(fabsf(low.v[i]), fabsf(high.v[i])));
+        return most;
+    }
+    __device__ uint4 codes(float scale) const {
+        const float inverse = scale < 0x1p-100f ? 0 : 1 / scale;
+        const auto over = [&](float x) {  // the correctly rounded quotient
+            const float q = x * inverse;
+            return fmaf(fmaf(-q, scale, x), inverse, q);
+        };
+        uint32_t word[4];
+#pragma unroll
+        for (int t = 0; t < 4; t++) word[t] = narrow_e4m3(over(low.v[2 * t]), over(low.v[2 * t + 1]), over(high.v[2 * t]), over(high.v[2 * t + 1]));
+        return {word[0], word[1], word[2], word[3]};
+    }
+};
+
 // Eight threads for each 128 columns of a row, 16 columns for each, kEach times; in is [rows, cols], a multiple of 128 columns and
 // aligned to 16 bytes.
 template <int kThreads, int kEach = 1, typename To>
@@ -58,23 +82,60 @@ __device__ void quantise_rows(const To &to, const atlas_act *in, int rows, int c
 #pragma unroll
     for (int e = 0; e < kEach; e++) {
         const int unit = first + e * (kThreads / 8), row = unit / blocks, block = unit % blocks;
-        const f32x8 low = widen(x[e][0]), high = widen(x[e][1]);
-        float most = 0;
-#pragma unroll
-        for (int i = 0; i < 8; i++) most = fmaxf(most, fmaxf(fabsf(low.v[i]), fabsf(high.v[i])));
+        const e4m3_chunk of(x[e]);
+        float most = of.most();
 #pragma unroll
         for (int d = 1; d < 8; d *= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, d));
-        const float scale = most / 448, inverse = scale < 0x1p-100f ? 0 : 1 / scale;
-        const auto over = [&](float x) {  // the correctly rounded quotient
-            const float q = x * inverse;
-            return fmaf(fmaf(-q, scale, x), inverse, q);
-        };
-        uint32_t word[4];
-#pragma unroll
-        for (int t = 0; t < 4; t++) word[t] = narrow_e4m3(over(low.v[2 * t]), over(low.v[2 * t + 1]), over(high.v[2 * t]), over(high.v[2 * t + 1]));
+        const float scale = most / 448;
+        const uint4 codes = of.codes(scale);
         if (unit >= rows * blocks) return;
-        *reinterpret_cast<uint4 *>(to.chunk_at(row, block, chunk)) = {word[0], word[1], word[2], word[3]};
+        *reinterpret_cast<uint4 *>(to.chunk_at(row, block, chunk)) = codes;
         if (chunk == 0) *to.scale_at(row, block) = scale;
+    }
+}
+
+// One scale for row blockIdx.x, by a block of kThreads threads, which hold 16*kThreads*kEach columns and read more of them twice.
+template <int kThreads, int kEach, typename To>
+__device__ void quantise_whole_row(const To &to, const atlas_act *in, int cols) {
+    __shared__ float mosts[kThreads / 32];
+    const int row = blockIdx.x, chunks = cols / 16;
+    const uint4 *from = reinterpret_cast<const uint4 *>(in + size_t(row) * cols);
+    uint4 x[kEach][2];
+    const auto load = [&](int chunk, uint4 (&x)[2]) {
+        x[0] = chunk < chunks ? from[2 * chunk] : uint4{};
+        x[1] = chunk < chunks ? from[2 * chunk + 1] : uint4{};
+    };
+    release_next();
+    wait_for_previous();
+    float most = 0;
+#pragma unroll
+    for (int e = 0; e < kEach; e++)
+        if (e * kThreads < chunks) load(e * kThreads + threadIdx.x, x[e]);
+#pragma unroll
+    for (int e = 0; e < kEach; e++)
+        if (e * kThreads < chunks) most = fmaxf(most, e4m3_chunk(x[e]).most());
+    uint4 more[2];
+    for (int chunk = kEach * kThreads + threadIdx.x; chunk < chunks; chunk += kThreads) {
+        load(chunk, more);
+        most = fmaxf(most, e4m3_chunk(more).most());
+    }
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, d));
+    if (lane() == 0) mosts[warp()] = most;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kThreads / 32; i++) most = fmaxf(most, mosts[i]);
+    const float scale = most / 448;
+    if (threadIdx.x == 0) *to.scale_at(row, 0) = scale;
+    const auto store = [&](int chunk, const uint4 (&x)[2]) {
+        if (chunk < chunks) *reinterpret_cast<uint4 *>(to.chunk_at(row, chunk / 8, chunk % 8)) = e4m3_chunk(x).codes(scale);
+    };
+#pragma unroll
+    for (int e = 0; e < kEach; e++)
+        if (e * kThreads < chunks) store(e * kThreads + threadIdx.x, x[e]);
+    for (int chunk = kEach * kThreads + threadIdx.x; chunk < chunks; chunk += kThreads) {
+        load(chunk, more);
+        store(chunk, more);
     }
 }
 

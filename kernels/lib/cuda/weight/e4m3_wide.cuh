@@ -1,6 +1,6 @@
-// Strips of the frag layout of f8block times many rows of e4m3 activations, with wgmma: weights are the factor in registers, a
-// strip for each warp; sums are [outputs, rows]. Products of each 128 columns are summed by themselves, then added up by
-// fma with the product of both scales.
+// Strips of the frag layout of f8 and f8block times many rows of e4m3 activations, with wgmma: weights are the factor in registers, a
+// strip for each warp; sums are [outputs, rows]. Products of each 128 columns are summed by themselves, then added up, in blocks by
+// fma with the product of both scales: tensor cores add with 14 bits or so.
 //
 // A stage is 128·kParts columns: for each part kRows rows of codes in the 128-byte swizzle; then 4·kTeams strips, each in one
 // piece; then for each part the scales of the rows. A warpgroup is of a team, which has 64 outputs, and of a part of columns;
@@ -54,7 +54,7 @@ __device__ inline void fragments_e4m3(const uint4 &codes, uint32_t (&a)[4]) {
 
 // Multiplies a tile's steps: a warp's strip by kRows rows, those columns that are its part's. Fragments of the next step are made
 // while the tensor cores work.
-template <int kParts, int kRows, typename Pipe, typename Stage>
+template <bool kBlocks, int kParts, int kRows, typename Pipe, typename Stage>
 struct e4m3_product {
     const Pipe &pipe;
     Stage &now;           // of the step whose fragments were made last
@@ -88,7 +88,7 @@ struct e4m3_product {
         }
         float factors[kRows / 4];  // of rows 2t, 2t+1 of each eight
 #pragma unroll
-        for (int q = 0; q < kRows / 16; q++) {
+        for (int q = 0; kBlocks && q < kRows / 16; q++) {
             const uint4 x = load_shared(pipe.scales(slot) + (pipe.part() * kRows + q * 16 + lane() % 4 * 4) * 4);
             factors[4 * q] = __uint_as_float(x.x) * scale, factors[4 * q + 1] = __uint_as_float(x.y) * scale;
             factors[4 * q + 2] = __uint_as_float(x.z) * scale, factors[4 * q + 3] = __uint_as_float(x.w) * scale;
@@ -97,7 +97,7 @@ struct e4m3_product {
         pin(c);
         pipe.release(slot);
 #pragma unroll
-        for (int i = 0; i < kRows / 2; i++) sum[i] = fmaf(c[i], factors[i / 4 * 2 + i % 2], sum[i]);
+        for (int i = 0; i < kRows / 2; i++) sum[i] = kBlocks ? fmaf(c[i], factors[i / 4 * 2 + i % 2], sum[i]) : sum[i] + c[i];
     }
     __device__ void run() {
         uint32_t even[4][4], odd[4][4];
@@ -116,10 +116,10 @@ struct e4m3_product {
 };
 
 // scales: of the strip, or null.
-template <int kParts, int kRows, typename Pipe, typename Stage>
+template <int kParts, int kRows, bool kBlocks = true, typename Pipe, typename Stage>
 __device__ void multiply_e4m3_strip(const Pipe &pipe, Stage &now, int blocks, const float *scales, float (&sum)[kRows / 2]) {
     const int steps = (blocks + kParts - 1) / kParts, own = (blocks - pipe.part() + kParts - 1) / kParts;
-    e4m3_product<kParts, kRows, Pipe, Stage>{pipe, now, scales, own, sum}.run();
+    e4m3_product<kBlocks, kParts, kRows, Pipe, Stage>{pipe, now, scales, own, sum}.run();
     if (own < steps) pipe.skip(now, steps - own);
 }
 

@@ -1,7 +1,8 @@
-// Linear for many rows and f8block weights (layout frag), activations in e4m3: tiles of kRows rows by 64·kTeams outputs.
+// Linear for many rows and f8 or f8block weights (layout frag), activations in e4m3: tiles of kRows rows by 64·kTeams outputs.
 //
-// First quantise_linear: block kThreads threads, grid ceil(Rows*W.Cols/(16*kThreads)); writes codes and scales to scratch,
-// ceil(Rows/128)*128*W.Cols/32*33 bytes. Then linear_e4m3: block (kTeams*kParts+1)*128 threads, one to a multiprocessor (min_blocks
+// First, for f8block, quantise_linear: block kThreads threads, grid ceil(Rows*W.Cols/(16*kThreads)); writes codes and scales to
+// scratch, ceil(Rows/128)*128*W.Cols/32*33 bytes. For f8 quantise_linear_rows: block kThreads threads, grid Rows; ceil(Rows/128)*128*
+// (W.Cols+4) bytes. Then linear_e4m3: block (kTeams*kParts+1)*128 threads, one to a multiprocessor (min_blocks
 // 1); cluster kCluster, blocks next to one another along outputs, which share rows; dynamic shared memory atlas::linear_e4m3_shared<…>.
 // Grid: any multiple of the cluster, at most a block per tile, that is kCluster*ceil(Rows/kRows)*ceil(W.Rows/(64*kTeams*kCluster)).
 // W.Cols%128 == 0, In aligned to 16 bytes. Any Rows, OutPitch and alignment of Out. Instances of the same kParts give the same bits.
@@ -23,9 +24,15 @@ __device__ void quantise_linear(const atlas_Linear &a, void *scratch) {
     atlas::quantise_rows<kThreads>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
 }
 
-template <int kTeams, int kParts, int kRows, int kStages, int kCluster>
+template <int kThreads, int kEach>
+__device__ void quantise_linear_rows(const atlas_Linear &a, void *scratch) {
+    atlas::quantise_whole_row<kThreads, kEach>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.W.Cols);
+}
+
+template <atlas_Scheme kScheme, int kTeams, int kParts, int kRows, int kStages, int kCluster>
 __device__ void linear_e4m3(const atlas_Linear &a, void *scratch) {
     constexpr int kOut = kTeams * 64, kTeamCount = kTeams * kParts, kShare = kRows / kCluster;
+    constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;  // which have scales
     static_assert(kTeamCount == 2, "two warpgroups multiply");
     using pipe_t = atlas::e4m3_pipe<kTeams, kParts, kRows, kStages, kCluster, true>;
     const pipe_t pipe;
@@ -42,16 +49,16 @@ __device__ void linear_e4m3(const atlas_Linear &a, void *scratch) {
         for (int i = first_tile; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
             const int slot_of_lane = piece * kTeams + lane, first = (at.out * kCluster + pipe.rank) * (kOut / 16), there = max(0, min(kOut / 16, strips - first));
-            const uint8_t *strip = lane < kTeams && slot_of_lane < there ? atlas::frag<ATLAS_SCHEME_F8BLOCK>::strip(a.W, 0, first + slot_of_lane) : nullptr;
+            const uint8_t *strip = lane < kTeams && slot_of_lane < there ? atlas::frag<kScheme>::strip(a.W, 0, first + slot_of_lane) : nullptr;
             const auto copy_weights = [&](int slot, int step) {
                 const uint32_t full = pipe.full + slot * 8;
                 const int parts = min(kParts, blocks - step * kParts);
-                if (piece == 0 && lane == 0) atlas::arrive_expecting(full, parts * (there * 2048 + kRows * 132));
+                if (piece == 0 && lane == 0) atlas::arrive_expecting(full, parts * (there * 2048 + kRows * (kBlocks ? 132 : 128)));
                 if (strip) atlas::copy_bulk(pipe.strip(slot, slot_of_lane), strip + size_t(step) * pipe_t::kStrip, parts * 2048, full);
             };
             const auto copy_rows = [&](int slot, int step) {
                 const int part = piece / 2, block = step * kParts + part, row = pipe.rank * kShare;
-                if (part >= kParts || block >= blocks || lane) return;
+                if (part >= kParts || block >= blocks || lane || !kBlocks && piece % 2) return;
                 const uint32_t full = pipe.full + slot * 8, to = piece % 2 ? pipe.scales(slot) + (part * kRows + row) * 4 : pipe.rows(slot) + (part * kRows + row) * 128;
                 const void *from = piece % 2 ? static_cast<const void *>(in.scale(block, at.row * kRows + row)) : in.tile(block, at.row * kRows + row);
                 const int bytes = piece % 2 ? kShare * 4 : kShare * 128;
@@ -83,11 +90,18 @@ __device__ void linear_e4m3(const atlas_Linear &a, void *scratch) {
         for (int i = first_tile; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
             const int strip = (at.out * kCluster + pipe.rank) * (kOut / 16) + pipe.team() * 4 + atlas::warp() % 4, first = strip * 16;
-            const float *scales = atlas::strip_scales<ATLAS_SCHEME_F8BLOCK>(a.W, 0, strip);
+            const float *scales = atlas::strip_scales<kScheme>(a.W, 0, strip);
             float sum[kRows / 2];
-            atlas::multiply_e4m3_strip<kParts, kRows>(pipe, now, blocks, scales, sum);
+            atlas::multiply_e4m3_strip<kParts, kRows, kBlocks>(pipe, now, blocks, scales, sum);
             atlas::add_parts<kTeams, kParts>(exchange, pipe.team(), pipe.part(), sum);
             if (pipe.part()) continue;
+#pragma unroll
+            for (int q = 0; !kBlocks && q < kRows / 16; q++) {
+                const float4 x = *reinterpret_cast<const float4 *>(in.scale(0, at.row * kRows + q * 16 + t * 4));
+                const float of_rows[4] = {x.x, x.y, x.z, x.w};
+#pragma unroll
+                for (int i = 0; i < 8; i++) sum[q * 8 + i] *= of_rows[i / 4 * 2 + i % 2];
+            }
             float scale[2], bias[2];  // of outputs first+g and first+g+8
 #pragma unroll
             for (int h = 0; h < 2; h++) {

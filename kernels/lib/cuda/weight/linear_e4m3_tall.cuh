@@ -1,13 +1,14 @@
-// Linear and GatedLinear for prompts and f8block weights, activations in e4m3. Weights are unpacked into scratch memory first, as
+// Linear and GatedLinear for prompts and f8 or f8block weights, activations in e4m3. Weights are unpacked into scratch memory first, as
 // wgmma reads them: so many rows take them that this costs little, and tensor cores wait for no one's decoding. A tile is 128 rows by
 // two times 128 outputs; at 128 by 128, blocks would ask the L2 cache for more than it gives. Gated, the second 128 are what the first gate.
 //
-// First prepare_linear: block kThreads threads; ceil(Rows*W.Cols/(16*kThreads*kEach)) blocks quantise activations, then blocks of a warp
-// for every kEach times 128 columns of a strip unpack weights. Then linear_e4m3_tall: block 384 threads, min_blocks 1; cluster kCluster,
+// First, for f8block, prepare_linear: block kThreads threads; ceil(Rows*W.Cols/(16*kThreads*kEach)) blocks quantise activations, then
+// blocks of a warp for every kEach times 128 columns of a strip unpack weights. For f8 prepare_linear_rows, where Rows blocks
+// quantise. Then linear_e4m3_tall: block 384 threads, min_blocks 1; cluster kCluster,
 // 1 or 2, blocks next to one another along rows, which share weights; dynamic shared memory atlas::e4m3_tall<…>::kShared; grid any
 // multiple of the cluster, at most a block per tile, of which there are kCluster*ceil(Rows/(128*kCluster))*ceil(W.Rows/256).
 // W.Cols%128 == 0, In aligned to 16 bytes; gated, W.Rows%256 == 0. Scratch memory: that of linear_e4m3.cuh, then W.Rows rounded up to
-// 256, times W.Cols/128*128.25. Bits are those of kParts 1 there.
+// 256, times W.Cols/128*128.25, or W.Cols for f8. Bits are those of kParts 1 there.
 #pragma once
 #include "lib/cuda/weight/e4m3_wide.cuh"
 #include "lib/cuda/weight/linear_wide.cuh"
@@ -21,8 +22,8 @@ struct e4m3_weights {
     float *scales;
     int rows;
 
-    __device__ e4m3_weights(const e4m3_tiles &in, int rows, int cols) : rows((rows + 255) / 256 * 256) {
-        codes = reinterpret_cast<uint8_t *>(in.scales + size_t(cols / 128) * in.rows);
+    __device__ e4m3_weights(const e4m3_tiles &in, int rows, int cols, bool blocks) : rows((rows + 255) / 256 * 256) {
+        codes = reinterpret_cast<uint8_t *>(in.scales + size_t(blocks ? cols / 128 : 1) * in.rows);
         scales = reinterpret_cast<float *>(codes + size_t(this->rows) * cols);
     }
     __device__ uint8_t *tile(int block, int row) const { return codes + (size_t(block) * rows + row) * 128; }
@@ -30,11 +31,12 @@ struct e4m3_weights {
 };
 
 // Unpacks kEach times 128 columns of a strip, by one warp.
-template <int kEach>
+template <atlas_Scheme kScheme, int kEach>
 __device__ void unpack_strip(const e4m3_weights &to, const atlas_Weight &w, int strip, int block) {
     const int blocks = w.Cols / 128, g = lane() / 4, t = lane() % 4;
-    const uint4 *from = reinterpret_cast<const uint4 *>(frag<ATLAS_SCHEME_F8BLOCK>::strip(w, 0, strip)) + lane();
-    const float scale = lane() < kEach && block + lane() < blocks ? strip_scales<ATLAS_SCHEME_F8BLOCK>(w, 0, strip)[block + lane()] : 0.0f;
+    const uint4 *from = reinterpret_cast<const uint4 *>(frag<kScheme>::strip(w, 0, strip)) + lane();
+    constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;
+    const float scale = kBlocks && lane() < kEach && block + lane() < blocks ? strip_scales<kScheme>(w, 0, strip)[block + lane()] : 0.0f;
     uint4 codes[kEach][4];
 #pragma unroll
     for (int e = 0; e < kEach; e++)
@@ -56,20 +58,30 @@ __device__ void unpack_strip(const e4m3_weights &to, const atlas_Weight &w, int 
                 *reinterpret_cast<uint4 *>(row + ((4 * q + t) ^ g) * 16) = {u[0], u[1], u[2], u[3]};
             }
         }
-        if (lane() == e) *to.scale(block + e, strip * 16) = scale;
+        if (kBlocks && lane() == e) *to.scale(block + e, strip * 16) = scale;
     }
 }
 
-// A stage is 128 columns: 128 rows, 256 weights, then the scales of both.
-template <int kStages, int kCluster>
-struct e4m3_tall : wide<2, 128, 256 * 128 + 1024, kStages, kCluster, true> {
-    using base = wide<2, 128, 256 * 128 + 1024, kStages, kCluster, true>;
+// A warp for each kEach times 128 columns; block counts from the first that unpacks.
+template <atlas_Scheme kScheme, int kThreads, int kEach>
+__device__ void unpack_weights(const e4m3_tiles &in, const atlas_Weight &w, int block) {
+    const e4m3_weights to(in, w.Rows, w.Cols, kScheme == ATLAS_SCHEME_F8BLOCK);
+    const int unit = block * (kThreads / 32) + warp(), units = (w.Cols / 128 + kEach - 1) / kEach;
+    release_next();
+    wait_for_previous();
+    if (unit / units < (w.Rows + 15) / 16) unpack_strip<kScheme, kEach>(to, w, unit / units, unit % units * kEach);
+}
+
+// A stage is 128 columns: 128 rows, 256 weights, then the scales of both where blocks have some.
+template <bool kBlocks, int kStages, int kCluster>
+struct e4m3_tall : wide<2, 128, 256 * 128 + (kBlocks ? 1024 : 0), kStages, kCluster, true> {
     __device__ uint32_t row_scales(int slot) const { return this->weights(slot) + 256 * 128; }
     __device__ uint32_t weight_scales(int slot) const { return row_scales(slot) + 512; }
 };
 
-// A warpgroup's sums of 64 rows by two times 128 outputs. Products of each 128 columns are summed by themselves, then added by fma
-// with the product of both scales.
+// A warpgroup's sums of 64 rows by two times 128 outputs. Products of each 128 columns are summed by themselves, then added, in blocks
+// by fma with the product of both scales: tensor cores add with 14 bits or so.
+template <bool kBlocks>
 struct tall_sums {
     float part[2][64];
 
@@ -82,7 +94,9 @@ struct tall_sums {
         for (int block = 0; block < blocks; block++) {
             pipe.wait_full(now);
             const uint64_t rows = factor(pipe.rows(now.slot) + Pipe::team() * 8192);
-            const float of_rows[2] = {__uint_as_float(load_shared1(pipe.row_scales(now.slot) + place * 4)), __uint_as_float(load_shared1(pipe.row_scales(now.slot) + place * 4 + 8))};
+            float of_rows[2];
+#pragma unroll
+            for (int h = 0; kBlocks && h < 2; h++) of_rows[h] = __uint_as_float(load_shared1(pipe.row_scales(now.slot) + place * 4 + h * 8));
 #pragma unroll
             for (int p = 0; p < 2; p++) {
                 const uint64_t weights = factor(pipe.weights(now.slot) + p * 16384);
@@ -92,28 +106,43 @@ struct tall_sums {
                 for (int k = 0; k < 4; k++) multiply_e4m3(c, rows + k * 2, weights + k * 2, k > 0);
                 commit_products();
                 turn.pass();
-                const uint4 low = load_shared(pipe.weight_scales(now.slot) + p * 32), high = load_shared(pipe.weight_scales(now.slot) + p * 32 + 16);
-                const uint32_t of_strips[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+                uint32_t of_strips[8];
+#pragma unroll
+                for (int h = 0; kBlocks && h < 2; h++) {
+                    const uint4 x = load_shared(pipe.weight_scales(now.slot) + p * 32 + h * 16);
+                    of_strips[4 * h] = x.x, of_strips[4 * h + 1] = x.y, of_strips[4 * h + 2] = x.z, of_strips[4 * h + 3] = x.w;
+                }
                 wait_products<0>();
                 pin(c);
                 if (p == 1) pipe.release(now.slot);
+                if constexpr (kBlocks) {
 #pragma unroll
-                for (int s = 0; s < 8; s++) {
-                    const float strip = __uint_as_float(of_strips[s]), f[2] = {of_rows[0] * strip, of_rows[1] * strip};
+                    for (int s = 0; s < 8; s++) {
+                        const float strip = __uint_as_float(of_strips[s]), f[2] = {of_rows[0] * strip, of_rows[1] * strip};
 #pragma unroll
-                    for (int i = 0; i < 8; i++) part[p][s * 8 + i] = fmaf(c[s * 8 + i], f[i / 2 % 2], part[p][s * 8 + i]);
+                        for (int i = 0; i < 8; i++) part[p][s * 8 + i] = fmaf(c[s * 8 + i], f[i / 2 % 2], part[p][s * 8 + i]);
+                    }
+                } else {
+#pragma unroll
+                    for (int i = 0; i < 64; i++) part[p][i] += c[i];
                 }
             }
             now.next();
         }
     }
+    // Where a scale is of a whole row.
+    __device__ void scale_rows(const e4m3_tiles &in, int row) {
+        const float *scales = in.scale(0, row) + scale_place(lane() / 4), of_rows[2] = {scales[0], scales[2]};
+#pragma unroll
+        for (int i = 0; i < 64; i++) part[0][i] *= of_rows[i / 2 % 2], part[1][i] *= of_rows[i / 2 % 2];
+    }
 };
 
 // Copies, multiplies, and gives the sums of each tile to done(row, tile, sums): of the warp's first row and the tile of outputs. Weights
 // of a tile are 128 from tile*kStep on and 128 from there plus second on.
-template <int kStages, int kCluster, int kStep, typename Done>
+template <bool kBlocks, int kStages, int kCluster, int kStep, typename Done>
 __device__ void multiply_tall(const e4m3_tiles &in, const e4m3_weights &w, int blocks, int out_tiles, int second, const Done &done) {
-    using pipe_t = e4m3_tall<kStages, kCluster>;
+    using pipe_t = e4m3_tall<kBlocks, kStages, kCluster>;
     const pipe_t pipe;
     const int row_tiles = (in.rows / 128 + kCluster - 1) / kCluster, tiles = row_tiles * out_tiles;
     const int first = blockIdx.x / kCluster, stride = gridDim.x / kCluster;
@@ -130,19 +159,19 @@ __device__ void multiply_tall(const e4m3_tiles &in, const e4m3_weights &w, int b
                 for (int block = 0; block < blocks; block++, now.next()) {
                     const uint32_t full = pipe.full + now.slot * 8;
                     wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
-                    arrive_expecting(full, 128 * 128 + 512 + 256 * 128 + 64);
+                    arrive_expecting(full, 128 * 128 + 256 * 128 + (kBlocks ? 512 + 64 : 0));
                     copy_bulk(pipe.rows(now.slot), in.tile(block, row), 128 * 128, full);
-                    copy_bulk(pipe.row_scales(now.slot), in.scale(block, row), 512, full);
+                    if (kBlocks) copy_bulk(pipe.row_scales(now.slot), in.scale(block, row), 512, full);
 #pragma unroll
                     for (int p = 0; p < 2; p++) {
                         const int n = at.out * kStep + p * second;
                         const uint32_t codes = pipe.weights(now.slot) + p * 16384, scales = pipe.weight_scales(now.slot) + p * 32;
                         if constexpr (kCluster == 1) {
                             copy_bulk(codes, w.tile(block, n), 16384, full);
-                            copy_bulk(scales, w.scale(block, n), 32, full);
+                            if (kBlocks) copy_bulk(scales, w.scale(block, n), 32, full);
                         } else if (p == pipe.rank) {
                             copy_bulk_to(codes, w.tile(block, n), 16384, full, 3);
-                            copy_bulk_to(scales, w.scale(block, n), 32, full, 3);
+                            if (kBlocks) copy_bulk_to(scales, w.scale(block, n), 32, full, 3);
                         }
                     }
                 }
@@ -154,11 +183,13 @@ __device__ void multiply_tall(const e4m3_tiles &in, const e4m3_weights &w, int b
         wait_for_previous();
         stage<kStages> now;
         const turns turn(pipe_t::team());
-        tall_sums sums;
+        tall_sums<kBlocks> sums;
         for (int i = first; i < tiles; i += stride) {
             const wide_tile at = place_tile(i, row_tiles, out_tiles);
             sums.multiply(pipe, now, turn, blocks);
-            done((at.row * kCluster + pipe.rank) * 128 + warp() * 16, at.out, sums);
+            const int row = (at.row * kCluster + pipe.rank) * 128 + warp() * 16;
+            if (!kBlocks && row < in.rows) sums.scale_rows(in, row);
+            done(row, at.out, sums);
         }
         turn.end();
     }
@@ -170,24 +201,29 @@ __device__ void multiply_tall(const e4m3_tiles &in, const e4m3_weights &w, int b
 template <int kThreads, int kEach, typename Op>
 __device__ void prepare_linear(const Op &a, void *scratch) {
     const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
-    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
     const int quantising = (a.Rows * (a.W.Cols / 16) + kThreads * kEach - 1) / (kThreads * kEach);
-    if (int(blockIdx.x) < quantising) {
+    if (int(blockIdx.x) < quantising)
         atlas::quantise_rows<kThreads, kEach>(in, a.In, a.Rows, a.W.Cols);
-    } else {
-        atlas::release_next();
-        atlas::wait_for_previous();
-        const int unit = (blockIdx.x - quantising) * (kThreads / 32) + atlas::warp(), units = (a.W.Cols / 128 + kEach - 1) / kEach;
-        if (unit / units < (a.W.Rows + 15) / 16) atlas::unpack_strip<kEach>(w, a.W, unit / units, unit % units * kEach);
-    }
+    else
+        atlas::unpack_weights<ATLAS_SCHEME_F8BLOCK, kThreads, kEach>(in, a.W, blockIdx.x - quantising);
 }
 
-template <int kStages, int kCluster>
-__device__ void linear_e4m3_tall(const atlas_Linear &a, void *scratch) {
+template <int kThreads, int kEach, int kUnpacked, typename Op>
+__device__ void prepare_linear_rows(const Op &a, void *scratch) {
     const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
-    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
+    if (int(blockIdx.x) < a.Rows)
+        atlas::quantise_whole_row<kThreads, kEach>(in, a.In, a.W.Cols);
+    else
+        atlas::unpack_weights<ATLAS_SCHEME_F8, kThreads, kUnpacked>(in, a.W, blockIdx.x - a.Rows);
+}
+
+template <atlas_Scheme kScheme, int kStages, int kCluster>
+__device__ void linear_e4m3_tall(const atlas_Linear &a, void *scratch) {
+    constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;
+    const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
+    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols, kBlocks);
     const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, a.W.Rows, true);
-    atlas::multiply_tall<kStages, kCluster, 256>(in, w, a.W.Cols / 128, w.rows / 256, 128, [&](int row, int tile, atlas::tall_sums &sums) {
+    atlas::multiply_tall<kBlocks, kStages, kCluster, 256>(in, w, a.W.Cols / 128, w.rows / 256, 128, [&](int row, int tile, atlas::tall_sums<kBlocks> &sums) {
 #pragma unroll
         for (int p = 0; p < 2; p++) {
             const int n = tile * 256 + p * 128;
@@ -197,13 +233,18 @@ __device__ void linear_e4m3_tall(const atlas_Linear &a, void *scratch) {
     });
 }
 
-template <int kStages, int kCluster>
+template <atlas_Scheme kScheme, int kStages, int kCluster>
 __device__ void gated_linear_e4m3_tall(const atlas_GatedLinear &a, void *scratch) {
+    constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;
     const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
-    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols);
+    const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols, kBlocks);
     const int outs = a.W.Rows / 2;
+    atlas_Linear plain = {};
+    plain.W = a.W;
     const atlas::wide_outputs to(a.Out, a.Rows, outs, outs, true);
-    atlas::multiply_tall<kStages, kCluster, 128>(in, w, a.W.Cols / 128, (outs + 127) / 128, outs, [&](int row, int tile, atlas::tall_sums &sums) {
+    atlas::multiply_tall<kBlocks, kStages, kCluster, 128>(in, w, a.W.Cols / 128, (outs + 127) / 128, outs, [&](int row, int tile, atlas::tall_sums<kBlocks> &sums) {
+#pragma unroll
+        for (int p = 0; p < 2 && a.W.Scale; p++) atlas::scale_outputs<128>(plain, p * outs + tile * 128 + atlas::lane() % 4 * 2, sums.part[p]);
 #pragma unroll
         for (int i = 0; i < 64; i += 2) atlas::pass_gates(sums.part[0][i], sums.part[0][i + 1], sums.part[1][i], sums.part[1][i + 1]);
         to.store<128>(row, tile * 128, sums.part[0]);
