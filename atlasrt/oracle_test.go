@@ -50,6 +50,9 @@ func (p patient) LinearAdd(q op.Stream, x op.LinearAdd) bool { return serve(q, x
 func (p patient) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
 	return serve(q, x, p.Set.ExpertDownAdd)
 }
+func (p patient) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
+	return serve(q, x, p.Set.ExpertDownNorm)
+}
 
 func serve[T any](q op.Stream, x T, compute func(op.Stream, T) bool) bool {
 	run(q, x, func(q op.Stream, x T) { compute(q, x) })

@@ -78,6 +78,10 @@ func (w roundWatch) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
 	return w.Set.ExpertDownAdd(w.note(q, down(op.ExpertDown{W: x.W, Rows: x.Rows, TopK: x.TopK})), x)
 }
 
+func (w roundWatch) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
+	return w.Set.ExpertDownNorm(w.note(q, down(op.ExpertDown{W: x.W, Rows: x.Rows, TopK: x.TopK})), x)
+}
+
 // roundedCalls tells which calls of a prompt that runs in one step have their activations rounded on a target.
 func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, tokens []int32) map[product]string {
 	t.Helper()
@@ -128,11 +132,12 @@ func (r rounder) ExpertDown(q op.Stream, x op.ExpertDown) { r.set(down(x)).Exper
 
 // Fused operations are not served: their parts are what may be rounded.
 
-func (r rounder) NormLinear(op.Stream, op.NormLinear) bool       { return false }
-func (r rounder) GatedLinear(op.Stream, op.GatedLinear) bool     { return false }
-func (r rounder) NormRoute(op.Stream, op.NormRoute) bool         { return false }
-func (r rounder) LinearAdd(op.Stream, op.LinearAdd) bool         { return false }
-func (r rounder) ExpertDownAdd(op.Stream, op.ExpertDownAdd) bool { return false }
+func (r rounder) NormLinear(op.Stream, op.NormLinear) bool         { return false }
+func (r rounder) GatedLinear(op.Stream, op.GatedLinear) bool       { return false }
+func (r rounder) NormRoute(op.Stream, op.NormRoute) bool           { return false }
+func (r rounder) LinearAdd(op.Stream, op.LinearAdd) bool           { return false }
+func (r rounder) ExpertDownAdd(op.Stream, op.ExpertDownAdd) bool   { return false }
+func (r rounder) ExpertDownNorm(op.Stream, op.ExpertDownNorm) bool { return false }
 
 // onRoundingOracle is onOracle where the activations of some calls are rounded.
 func onRoundingOracle(t *testing.T, act op.DType, rules map[product]string) *instance.Target {

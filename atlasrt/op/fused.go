@@ -11,6 +11,7 @@ type Fused interface {
 	NormRoute(Stream, NormRoute) bool
 	LinearAdd(Stream, LinearAdd) bool
 	ExpertDownAdd(Stream, ExpertDownAdd) bool
+	ExpertDownNorm(Stream, ExpertDownNorm) bool
 }
 
 // NormLinear is RMSNorm and Linear: Out[r,n] = Σ_k y[r,k]·W[n,k] + Bias[n] with y = RMSNorm(In, Scale).
@@ -87,4 +88,21 @@ type ExpertDownAdd struct {
 	W       Weight `atlas:"in"`
 	Rows    int32
 	TopK    int32
+}
+
+// ExpertDownNorm is ExpertDownAdd, and RMSNorm of what Out holds then: Normed is what the next block reads.
+type ExpertDownNorm struct {
+	Out     Ptr    `atlas:"inout act [Rows,W.Rows]"`
+	Normed  Ptr    `atlas:"out act [Rows,W.Rows]"`
+	In      Ptr    `atlas:"in act [Rows*TopK,W.Cols]"`
+	IDs     Ptr    `atlas:"in i32 [Rows,TopK]"`
+	Weights Ptr    `atlas:"in f32 [Rows,TopK]"`
+	Order   Ptr    `atlas:"in i32 [Rows*TopK]"`
+	Starts  Ptr    `atlas:"in i32 [W.Count+1]"`
+	Scale   Ptr    `atlas:"in f32 [W.Rows]"`
+	W       Weight `atlas:"in"`
+	Rows    int32
+	TopK    int32
+	Eps     float32
+	_       int32
 }

@@ -460,6 +460,11 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	return false
 }
 
+// ExpertDownNorm: no kernel.
+func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
+	return false
+}
+
 // ExpertUp: kernels/cpu-arm64/base/bf16/kernels.toml:137, 147, 157, 173, 188, 198;
 // kernels/cpu-arm64/base/q8_0/kernels.toml:182, 192, 202, 218, 233, 248;
 // kernels/cpu-arm64/base/q4_0/kernels.toml:182, 192, 202, 218, 233, 248;

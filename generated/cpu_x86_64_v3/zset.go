@@ -364,6 +364,11 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	return false
 }
 
+// ExpertDownNorm: no kernel.
+func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
+	return false
+}
+
 // ExpertUp: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:61, 71;
 // kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:120, 130, 140, 155;
 // kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:120, 130, 140, 155;

@@ -507,6 +507,11 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	return false
 }
 
+// ExpertDownNorm: no kernel.
+func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
+	return false
+}
+
 // ExpertUp: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:77, 87;
 // kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:198, 208, 218, 234, 249, 264;
 // kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:198, 208, 218, 234, 249, 264;

@@ -156,6 +156,36 @@ static_assert(offsetof(atlas_ExpertDownAdd, W) == 48, "op.ExpertDownAdd.W");
 static_assert(offsetof(atlas_ExpertDownAdd, Rows) == 96, "op.ExpertDownAdd.Rows");
 static_assert(offsetof(atlas_ExpertDownAdd, TopK) == 100, "op.ExpertDownAdd.TopK");
 
+typedef struct atlas_ExpertDownNorm {
+    atlas_act *Out;         // inout [Rows,W.Rows]
+    atlas_act *Normed;      // out   [Rows,W.Rows]
+    const atlas_act *In;    // in    [Rows*TopK,W.Cols]
+    const int32_t *IDs;     // in    [Rows,TopK]
+    const float *Weights;   // in    [Rows,TopK]
+    const int32_t *Order;   // in    [Rows*TopK]
+    const int32_t *Starts;  // in    [W.Count+1]
+    const float *Scale;     // in    [W.Rows]
+    atlas_Weight W;         // in
+    int32_t Rows;
+    int32_t TopK;
+    float Eps;
+    int32_t pad_;
+} atlas_ExpertDownNorm;
+static_assert(sizeof(atlas_ExpertDownNorm) == 128, "size of op.ExpertDownNorm");
+static_assert(offsetof(atlas_ExpertDownNorm, Out) == 0, "op.ExpertDownNorm.Out");
+static_assert(offsetof(atlas_ExpertDownNorm, Normed) == 8, "op.ExpertDownNorm.Normed");
+static_assert(offsetof(atlas_ExpertDownNorm, In) == 16, "op.ExpertDownNorm.In");
+static_assert(offsetof(atlas_ExpertDownNorm, IDs) == 24, "op.ExpertDownNorm.IDs");
+static_assert(offsetof(atlas_ExpertDownNorm, Weights) == 32, "op.ExpertDownNorm.Weights");
+static_assert(offsetof(atlas_ExpertDownNorm, Order) == 40, "op.ExpertDownNorm.Order");
+static_assert(offsetof(atlas_ExpertDownNorm, Starts) == 48, "op.ExpertDownNorm.Starts");
+static_assert(offsetof(atlas_ExpertDownNorm, Scale) == 56, "op.ExpertDownNorm.Scale");
+static_assert(offsetof(atlas_ExpertDownNorm, W) == 64, "op.ExpertDownNorm.W");
+static_assert(offsetof(atlas_ExpertDownNorm, Rows) == 112, "op.ExpertDownNorm.Rows");
+static_assert(offsetof(atlas_ExpertDownNorm, TopK) == 116, "op.ExpertDownNorm.TopK");
+static_assert(offsetof(atlas_ExpertDownNorm, Eps) == 120, "op.ExpertDownNorm.Eps");
+static_assert(offsetof(atlas_ExpertDownNorm, pad_) == 124, "op.ExpertDownNorm.pad_");
+
 typedef struct atlas_ExpertUp {
     atlas_act *Out;         // out   [Rows*TopK,W.Rows/2]
     const atlas_act *In;    // in    [Rows,W.Cols]

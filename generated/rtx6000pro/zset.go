@@ -332,6 +332,11 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	return false
 }
 
+// ExpertDownNorm: no kernel.
+func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
+	return false
+}
+
 // ExpertUp: kernels/lib/cuda/bf16.toml:81, 91;
 // kernels/lib/cuda/frag.toml:101, 113, 125.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {

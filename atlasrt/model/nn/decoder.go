@@ -71,7 +71,11 @@ func (d *Decoder) Forward(q op.Stream, in *model.Inputs) {
 	for i := range d.layers {
 		layer := &d.layers[i]
 		layer.Attention.Forward(d.ops, q, in, in.Cache[i], d.rope, layer.AttentionNorm, &w)
-		layer.Feed.Forward(q, layer.FeedNorm, in.Rows, &w)
+		next := d.norm
+		if i+1 < len(d.layers) {
+			next = d.layers[i+1].AttentionNorm
+		}
+		layer.Feed.Forward(q, layer.FeedNorm, next, in.Rows, &w)
 	}
 	d.norm.Forward(d.ops, q, in.Rows, &w)
 	if in.Outputs > 0 {

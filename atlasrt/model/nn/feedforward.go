@@ -7,9 +7,10 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// FeedForward works on each row alone: on what norm makes of the blocks before. The result joins the sum of blocks in w.
+// FeedForward works on each row alone: on what norm makes of the blocks before. The result joins the sum of blocks in w, of
+// which next makes what the block after it works on.
 type FeedForward interface {
-	Forward(q op.Stream, norm Norm, rows int32, w *Workspace)
+	Forward(q op.Stream, norm, next Norm, rows int32, w *Workspace)
 }
 
 // MLP is the gated feed-forward network: down(silu(gate(x))·up(x)).
@@ -32,7 +33,7 @@ func NewMLP(ops Ops, src model.Source, c *Config, prefix string) *MLP {
 }
 
 // Forward implements FeedForward.
-func (m *MLP) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
+func (m *MLP) Forward(q op.Stream, norm, _ Norm, rows int32, w *Workspace) {
 	m.gate(q, norm, rows, w)
 	m.down.ForwardAdded(m.ops, q, w.Gated, rows, w)
 }
@@ -93,9 +94,16 @@ func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, pre
 }
 
 // Forward implements FeedForward.
-func (m *Mixture) Forward(q op.Stream, norm Norm, rows int32, w *Workspace) {
+func (m *Mixture) Forward(q op.Stream, norm, next Norm, rows int32, w *Workspace) {
 	m.route(q, norm, rows, w)
 	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
+	if m.ops.ExpertDownNorm(q, op.ExpertDownNorm{
+		Out: w.Residual, Normed: w.Normed, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
+		Scale: next.scale, W: m.down, Rows: rows, TopK: m.topK, Eps: next.eps,
+	}) {
+		w.ready = true
+		return
+	}
 	if m.ops.ExpertDownAdd(q, op.ExpertDownAdd{
 		Out: w.Residual, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
 		W: m.down, Rows: rows, TopK: m.topK,

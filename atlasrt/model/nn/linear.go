@@ -53,7 +53,7 @@ func (l Linear) whole() (w op.Weight, ok bool) {
 
 // ForwardNormed is Forward of what norm makes of the blocks before.
 func (l Linear) ForwardNormed(ops Ops, q op.Stream, out op.Ptr, norm Norm, rows int32, w *Workspace) {
-	if p := l.pieces[0]; len(l.pieces) == 1 {
+	if p := l.pieces[0]; len(l.pieces) == 1 && !w.ready {
 		in, residual, sum := w.operands()
 		if ops.NormLinear(q, op.NormLinear{
 			Out: out, Sum: sum, In: in, Residual: residual, Scale: norm.scale, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows, Eps: norm.eps,

@@ -17,8 +17,12 @@ func NewNorm(src model.Source, c *Config, name string) Norm {
 	return Norm{scale: src.Vector(model.Part{Name: name, Rows: c.Hidden}), cols: c.Hidden, eps: c.Eps}
 }
 
-// Forward leaves the norm of the sum of all blocks in w.Normed.
+// Forward leaves the norm of the sum of all blocks in w.Normed, where it may be already.
 func (n Norm) Forward(ops op.Core, q op.Stream, rows int32, w *Workspace) {
+	if w.ready {
+		w.ready = false
+		return
+	}
 	in, residual, _ := w.operands()
 	ops.RMSNorm(q, op.RMSNorm{Out: w.Normed, In: in, Residual: residual, Scale: n.scale, Rows: rows, Cols: n.cols, Eps: n.eps})
 	w.apart = false

@@ -38,6 +38,7 @@ type Workspace struct {
 	ExpertStarts  op.Ptr // i32 [Experts+1]
 
 	apart bool // X is still to be added
+	ready bool // Normed is what the next norm is to make of the sum of all blocks
 }
 
 // operands are what a norm reads, in and residual, and where a fused kernel puts their sum.

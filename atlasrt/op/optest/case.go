@@ -28,7 +28,7 @@ type call interface {
 	op.Embedding | op.RMSNorm | op.Linear | op.SwiGLU | op.Logits |
 		op.RotaryAngles | op.RotaryCache | op.PagedAttention |
 		op.Route | op.ExpertUp | op.ExpertDown | op.Sample | op.Resolve |
-		op.NormLinear | op.GatedLinear | op.NormRoute | op.LinearAdd | op.ExpertDownAdd |
+		op.NormLinear | op.GatedLinear | op.NormRoute | op.LinearAdd | op.ExpertDownAdd | op.ExpertDownNorm |
 		op.Pack | op.Unpack | op.Copy | op.Fill | op.Convert
 }
 

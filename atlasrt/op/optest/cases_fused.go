@@ -14,6 +14,7 @@ func fusedCases(o Options) []*Case {
 		list = append(list, normLinearCases(scheme, o)...)
 		list = append(list, gatedCases(scheme, o)...)
 		list = append(list, addCases(scheme, o)...)
+		list = append(list, downNormCases(scheme, o)...)
 	}
 	return append(list, normRouteCases(o)...)
 }
@@ -101,6 +102,21 @@ func addCases(scheme op.Scheme, o Options) []*Case {
 		}
 		s.cols = whole(scheme, s.cols)
 		x := op.ExpertDownAdd{W: experts(scheme, s.experts, s.outputs, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}
+		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.outputs, s.cols, s.rows, s.top)
+		list = append(list, of(name, x).group(picks(s.rows, s.experts, s.top, 0)).with(factored(scheme)))
+	}
+	return list
+}
+
+// downNormCases have rows as wide as models have, and others.
+func downNormCases(scheme op.Scheme, o Options) []*Case {
+	var list []*Case
+	for i, s := range []struct{ experts, outputs, cols, rows, top int }{{8, 48, 160, 1, 8}, {16, 96, 96, 17, 4}, {16, 2048, 64, 9, 3}, {8, 4096, 64, 12, 2}, {32, 160, 128, 64, 8}, {16, 2880, 64, 33, 2}, {4, 17, 96, 10, 2}} {
+		if o.Short && s.rows > 17 {
+			continue
+		}
+		s.cols = whole(scheme, s.cols)
+		x := op.ExpertDownNorm{W: experts(scheme, s.experts, s.outputs, s.cols), Rows: int32(s.rows), TopK: int32(s.top), Eps: []float32{1e-6, 1e-5}[i%2]}
 		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.outputs, s.cols, s.rows, s.top)
 		list = append(list, of(name, x).group(picks(s.rows, s.experts, s.top, 0)).with(factored(scheme)))
 	}

@@ -13,7 +13,7 @@ var ops = [...]string{
 	"Embedding", "RMSNorm", "Linear", "SwiGLU", "Logits",
 	"RotaryAngles", "RotaryCache", "PagedAttention",
 	"Route", "ExpertUp", "ExpertDown", "Sample", "Resolve",
-	"NormLinear", "GatedLinear", "NormRoute", "LinearAdd", "ExpertDownAdd",
+	"NormLinear", "GatedLinear", "NormRoute", "LinearAdd", "ExpertDownAdd", "ExpertDownNorm",
 }
 
 // invoke calls the method that belongs to a struct, and reports whether the set served the call. A switch and not reflection by name, which would keep every method
@@ -66,6 +66,8 @@ func invoke(set bundle.Set, q op.Stream, args any) bool {
 		return set.LinearAdd(q, x)
 	case op.ExpertDownAdd:
 		return set.ExpertDownAdd(q, x)
+	case op.ExpertDownNorm:
+		return set.ExpertDownNorm(q, x)
 	default:
 		panic(fmt.Sprintf("BUG: %T is no op", args))
 	}

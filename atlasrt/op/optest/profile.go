@@ -159,25 +159,26 @@ func (p *Profiler) reads(tokens int32) bool {
 
 // The other ops.
 
-func (p *Profiler) RMSNorm(q op.Stream, x op.RMSNorm)                  { watch(p, q, x) }
-func (p *Profiler) Linear(q op.Stream, x op.Linear)                    { watch(p, q, x) }
-func (p *Profiler) SwiGLU(q op.Stream, x op.SwiGLU)                    { watch(p, q, x) }
-func (p *Profiler) Logits(q op.Stream, x op.Logits)                    { watch(p, q, x) }
-func (p *Profiler) RotaryAngles(q op.Stream, x op.RotaryAngles)        { watch(p, q, x) }
-func (p *Profiler) RotaryCache(q op.Stream, x op.RotaryCache)          { watch(p, q, x) }
-func (p *Profiler) PagedAttention(q op.Stream, x op.PagedAttention)    { watch(p, q, x) }
-func (p *Profiler) Route(q op.Stream, x op.Route)                      { watch(p, q, x) }
-func (p *Profiler) ExpertUp(q op.Stream, x op.ExpertUp)                { watch(p, q, x) }
-func (p *Profiler) ExpertDown(q op.Stream, x op.ExpertDown)            { watch(p, q, x) }
-func (p *Profiler) Resolve(q op.Stream, x op.Resolve)                  { watch(p, q, x) }
-func (p *Profiler) Copy(q op.Stream, x op.Copy)                        { watch(p, q, x) }
-func (p *Profiler) Fill(q op.Stream, x op.Fill)                        { watch(p, q, x) }
-func (p *Profiler) Convert(q op.Stream, x op.Convert)                  { watch(p, q, x) }
-func (p *Profiler) NormLinear(q op.Stream, x op.NormLinear) bool       { return watch(p, q, x) }
-func (p *Profiler) GatedLinear(q op.Stream, x op.GatedLinear) bool     { return watch(p, q, x) }
-func (p *Profiler) NormRoute(q op.Stream, x op.NormRoute) bool         { return watch(p, q, x) }
-func (p *Profiler) LinearAdd(q op.Stream, x op.LinearAdd) bool         { return watch(p, q, x) }
-func (p *Profiler) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool { return watch(p, q, x) }
+func (p *Profiler) RMSNorm(q op.Stream, x op.RMSNorm)                    { watch(p, q, x) }
+func (p *Profiler) Linear(q op.Stream, x op.Linear)                      { watch(p, q, x) }
+func (p *Profiler) SwiGLU(q op.Stream, x op.SwiGLU)                      { watch(p, q, x) }
+func (p *Profiler) Logits(q op.Stream, x op.Logits)                      { watch(p, q, x) }
+func (p *Profiler) RotaryAngles(q op.Stream, x op.RotaryAngles)          { watch(p, q, x) }
+func (p *Profiler) RotaryCache(q op.Stream, x op.RotaryCache)            { watch(p, q, x) }
+func (p *Profiler) PagedAttention(q op.Stream, x op.PagedAttention)      { watch(p, q, x) }
+func (p *Profiler) Route(q op.Stream, x op.Route)                        { watch(p, q, x) }
+func (p *Profiler) ExpertUp(q op.Stream, x op.ExpertUp)                  { watch(p, q, x) }
+func (p *Profiler) ExpertDown(q op.Stream, x op.ExpertDown)              { watch(p, q, x) }
+func (p *Profiler) Resolve(q op.Stream, x op.Resolve)                    { watch(p, q, x) }
+func (p *Profiler) Copy(q op.Stream, x op.Copy)                          { watch(p, q, x) }
+func (p *Profiler) Fill(q op.Stream, x op.Fill)                          { watch(p, q, x) }
+func (p *Profiler) Convert(q op.Stream, x op.Convert)                    { watch(p, q, x) }
+func (p *Profiler) NormLinear(q op.Stream, x op.NormLinear) bool         { return watch(p, q, x) }
+func (p *Profiler) GatedLinear(q op.Stream, x op.GatedLinear) bool       { return watch(p, q, x) }
+func (p *Profiler) NormRoute(q op.Stream, x op.NormRoute) bool           { return watch(p, q, x) }
+func (p *Profiler) LinearAdd(q op.Stream, x op.LinearAdd) bool           { return watch(p, q, x) }
+func (p *Profiler) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool   { return watch(p, q, x) }
+func (p *Profiler) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool { return watch(p, q, x) }
 
 // measure times the step that was noted, each kind of call and all of them.
 func (p *Profiler) measure(s device.Stream) (result Profile, err error) {

@@ -102,19 +102,20 @@ func (r *Recorder) write() error {
 
 // The ops that have shapes to choose kernels by.
 
-func (r *Recorder) Embedding(q op.Stream, x op.Embedding)              { record(r, q, x) }
-func (r *Recorder) RMSNorm(q op.Stream, x op.RMSNorm)                  { record(r, q, x) }
-func (r *Recorder) Linear(q op.Stream, x op.Linear)                    { record(r, q, x) }
-func (r *Recorder) SwiGLU(q op.Stream, x op.SwiGLU)                    { record(r, q, x) }
-func (r *Recorder) Logits(q op.Stream, x op.Logits)                    { record(r, q, x) }
-func (r *Recorder) RotaryCache(q op.Stream, x op.RotaryCache)          { record(r, q, x) }
-func (r *Recorder) PagedAttention(q op.Stream, x op.PagedAttention)    { record(r, q, x) }
-func (r *Recorder) Route(q op.Stream, x op.Route)                      { record(r, q, x) }
-func (r *Recorder) ExpertUp(q op.Stream, x op.ExpertUp)                { record(r, q, x) }
-func (r *Recorder) ExpertDown(q op.Stream, x op.ExpertDown)            { record(r, q, x) }
-func (r *Recorder) Sample(q op.Stream, x op.Sample)                    { record(r, q, x) }
-func (r *Recorder) NormLinear(q op.Stream, x op.NormLinear) bool       { return record(r, q, x) }
-func (r *Recorder) GatedLinear(q op.Stream, x op.GatedLinear) bool     { return record(r, q, x) }
-func (r *Recorder) NormRoute(q op.Stream, x op.NormRoute) bool         { return record(r, q, x) }
-func (r *Recorder) LinearAdd(q op.Stream, x op.LinearAdd) bool         { return record(r, q, x) }
-func (r *Recorder) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool { return record(r, q, x) }
+func (r *Recorder) Embedding(q op.Stream, x op.Embedding)                { record(r, q, x) }
+func (r *Recorder) RMSNorm(q op.Stream, x op.RMSNorm)                    { record(r, q, x) }
+func (r *Recorder) Linear(q op.Stream, x op.Linear)                      { record(r, q, x) }
+func (r *Recorder) SwiGLU(q op.Stream, x op.SwiGLU)                      { record(r, q, x) }
+func (r *Recorder) Logits(q op.Stream, x op.Logits)                      { record(r, q, x) }
+func (r *Recorder) RotaryCache(q op.Stream, x op.RotaryCache)            { record(r, q, x) }
+func (r *Recorder) PagedAttention(q op.Stream, x op.PagedAttention)      { record(r, q, x) }
+func (r *Recorder) Route(q op.Stream, x op.Route)                        { record(r, q, x) }
+func (r *Recorder) ExpertUp(q op.Stream, x op.ExpertUp)                  { record(r, q, x) }
+func (r *Recorder) ExpertDown(q op.Stream, x op.ExpertDown)              { record(r, q, x) }
+func (r *Recorder) Sample(q op.Stream, x op.Sample)                      { record(r, q, x) }
+func (r *Recorder) NormLinear(q op.Stream, x op.NormLinear) bool         { return record(r, q, x) }
+func (r *Recorder) GatedLinear(q op.Stream, x op.GatedLinear) bool       { return record(r, q, x) }
+func (r *Recorder) NormRoute(q op.Stream, x op.NormRoute) bool           { return record(r, q, x) }
+func (r *Recorder) LinearAdd(q op.Stream, x op.LinearAdd) bool           { return record(r, q, x) }
+func (r *Recorder) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool   { return record(r, q, x) }
+func (r *Recorder) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool { return record(r, q, x) }

@@ -52,6 +52,8 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		limit = max(limit, t.added(x.W.Scheme))
 	case op.ExpertDownAdd:
 		limit = max(limit, t.added(x.W.Scheme))
+	case op.ExpertDownNorm:
+		limit = max(limit, t.added(x.W.Scheme))
 	case op.PagedAttention:
 		if x.KVType == op.BF16 {
 			limit = max(limit, t.products(op.SchemeBF16))

@@ -44,6 +44,9 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 	case op.ExpertDownAdd:
 		only(c.used(), int64(w.Count))
 		flops = products * int64(x.Rows*x.TopK)
+	case op.ExpertDownNorm:
+		only(c.used(), int64(w.Count))
+		flops = products * int64(x.Rows*x.TopK)
 	case op.RotaryCache:
 		bytes -= 2*size["K"] + 2*size["V"] - 2*int64(x.Rows*x.KVHeads*x.HeadDim)*x.KVType.Bytes()
 	case op.PagedAttention:

@@ -90,3 +90,12 @@ func (s *Set) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
 	})
 	return true
 }
+
+// ExpertDownNorm runs the down projections, adds each row's sum to another row and normalises that.
+func (s *Set) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
+	s.ExpertDownAdd(q, op.ExpertDownAdd{
+		Out: x.Out, In: x.In, IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts, W: x.W, Rows: x.Rows, TopK: x.TopK,
+	})
+	s.RMSNorm(q, op.RMSNorm{Out: x.Normed, In: x.Out, Scale: x.Scale, Rows: x.Rows, Cols: x.W.Rows, Eps: x.Eps})
+	return true
+}
