@@ -22,20 +22,20 @@ __device__ void keep(uint32_t row, int chunk, uint4 x) {
 }
 
 // line(r) is row r, null counts as zeros. The kernel before must have ended.
-template <int kRows, int kThreads, bool kLifts, typename Line>
+template <int kRows, int kThreads, bool kLifts, bool kWhole, typename Line>
 __device__ void keep_rows(uint32_t to, int pitch, int rows, int cols, const Line &line) {
-    constexpr int kTurns = kRows == 1 ? 3 : 1;
+    constexpr int kTurns = kWhole && kRows <= 4 ? 3 : 1;  // with 512 threads, all of 12288 columns on their way at once
     const int chunks = (cols + 63) / 64 * 8;
-    const bool whole = cols % 8 == 0;
     for (int first = threadIdx.x; first < chunks; first += kThreads * kTurns) {
-        uint4 x[kTurns][kRows] = {};
+        uint4 x[kTurns][kRows];
 #pragma unroll
         for (int t = 0; t < kTurns; t++)
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
                 const int c = (first + t * kThreads) * 8;
                 const atlas_act *from = r < rows && c < cols ? line(r) : nullptr;
-                if (from) x[t][r] = load8_raw(from + c, cols - c, whole);
+                x[t][r] = {};
+                if (from) x[t][r] = kWhole ? *reinterpret_cast<const uint4 *>(from + c) : load8_raw(from + c, cols - c, false);
             }
 #pragma unroll
         for (int t = 0; t < kTurns; t++)
@@ -46,6 +46,11 @@ __device__ void keep_rows(uint32_t to, int pitch, int rows, int cols, const Line
             }
     }
     sync_named<kThreads>(1);
+}
+template <int kRows, int kThreads, bool kLifts, typename Line>
+__device__ void keep_rows(uint32_t to, int pitch, int rows, int cols, const Line &line) {
+    if (cols % 8 == 0) keep_rows<kRows, kThreads, kLifts, true>(to, pitch, rows, cols, line);
+    else keep_rows<kRows, kThreads, kLifts, false>(to, pitch, rows, cols, line);
 }
 
 // Rows of at most 4096 columns, a multiple of 8, with the bits of rmsnorm.cuh; prepare() before the kernel before has ended.
@@ -66,35 +71,43 @@ struct normed_rows {
         }
     }
     __device__ void make(uint32_t to, int pitch, int rows, float *partial) const {
-        uint4 x[kTurns][kRows] = {}, before[kTurns][kRows] = {};
+        uint4 x[kTurns][kRows];
+        load(norm.in, rows, x);
+        if (norm.residual) {
+            uint4 before[kTurns][kRows];
+            load(norm.residual, rows, before);
 #pragma unroll
-        for (int t = 0; t < kTurns; t++)
+            for (int t = 0; t < kTurns; t++)
+#pragma unroll
+                for (int r = 0; r < kRows; r++) x[t][r] = add(x[t][r], before[t][r]);
+        }
+#pragma unroll
+        for (int t = 0; t < kTurns; t++) {
+            if (t * kWarps + warp() >= 16) break;
+            float squares[kRows] = {};
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
-                if (r >= rows || column(t) >= cols) continue;
-                x[t][r] = *reinterpret_cast<const uint4 *>(norm.in + size_t(r) * cols + column(t));
-                if (norm.residual) before[t][r] = *reinterpret_cast<const uint4 *>(norm.residual + size_t(r) * cols + column(t));
-            }
-#pragma unroll
-        for (int t = 0; t < kTurns; t++)
-#pragma unroll
-            for (int r = 0; r < kRows; r++) {
-                if (norm.residual) x[t][r] = add(x[t][r], before[t][r]);
                 const f32x8 y = widen(x[t][r]);
-                float squares = 0;
 #pragma unroll
-                for (int i = 0; i < 8; i++) squares = fmaf(y.v[i], y.v[i], squares);
-                squares = warp_sum(squares);
-                if (lane() == 0 && t * kWarps + warp() < 16) partial[r * 16 + t * kWarps + warp()] = squares;
+                for (int i = 0; i < 8; i++) squares[r] = fmaf(y.v[i], y.v[i], squares[r]);
             }
+            const float sum = warp_sums(squares);
+            if (lane() % kSharers == 0) partial[lane() / kSharers * 16 + t * kWarps + warp()] = sum;
+        }
         sync_named<kThreads>(1);
+        // A lane adds up one row; rows that are lifted are so by their factor.
+        const float4 *parts = reinterpret_cast<const float4 *>(partial + lane() % kRows * 16);
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const float4 p = parts[i];
+            sum = sum + p.x + p.y + p.z + p.w;
+        }
+        const float factor = rsqrtf(sum / cols + norm.eps) * (kLifts ? 0x1p64f : 1.0f);
         const bool says = norm.residual && norm.sum && blockIdx.x == 0;
 #pragma unroll
         for (int r = 0; r < kRows; r++) {
-            float sum = 0;
-#pragma unroll
-            for (int w = 0; w < 16; w++) sum += partial[r * 16 + w];
-            const float inverse = rsqrtf(sum / cols + norm.eps);
+            const float inverse = __shfl_sync(kAllLanes, factor, r);
 #pragma unroll
             for (int t = 0; t < kTurns; t++) {
                 const int c = column(t);
@@ -102,7 +115,7 @@ struct normed_rows {
                 f32x8 y = widen(x[t][r]);
 #pragma unroll
                 for (int i = 0; i < 8; i++) y.v[i] *= inverse * scale[t].v[i];
-                keep<kLifts>(to + r * pitch, c / 8, narrow(y));
+                store_shared(to + r * pitch + c * 2, narrow(y));
                 if (says && c < cols) *reinterpret_cast<uint4 *>(norm.sum + size_t(r) * cols + c) = x[t][r];
             }
         }
@@ -110,6 +123,31 @@ struct normed_rows {
     }
 
   private:
+    static constexpr int kSharers = 32 / kRows;  // lanes that have a row's sum
+    static_assert(kSharers * kRows == 32, "a power of two");
+
+    __device__ void load(const atlas_act *from, int rows, uint4 (&x)[kTurns][kRows]) const {
+#pragma unroll
+        for (int t = 0; t < kTurns; t++)
+#pragma unroll
+            for (int r = 0; r < kRows; r++) {
+                x[t][r] = {};
+                if (r < rows && column(t) < cols) x[t][r] = *reinterpret_cast<const uint4 *>(from + size_t(r) * cols + column(t));
+            }
+    }
+    // Of row lane()/kSharers, with the bits of warp_sum.
+    __device__ static float warp_sums(float (&x)[kRows]) {
+        int d = 16;
+#pragma unroll
+        for (int n = kRows / 2; n > 0; n /= 2, d /= 2) {
+            const bool high = lane() & d;
+#pragma unroll
+            for (int i = 0; i < n; i++) x[i] = (high ? x[n + i] : x[i]) + __shfl_xor_sync(kAllLanes, high ? x[i] : x[n + i], d);
+        }
+#pragma unroll
+        for (; d; d /= 2) x[0] += __shfl_xor_sync(kAllLanes, x[0], d);
+        return x[0];
+    }
     __device__ static uint4 add(uint4 x, uint4 y) {
         f32x8 sum = widen(x);
         const f32x8 other = widen(y);

@@ -1,6 +1,6 @@
 // nvfp4 times one to four rows of activations. Of the eight columns of a product two, or four, belong to each step of 16 columns of
-// weights and are zeros in the other steps: a sum takes four steps, or two, and still has each step's own, which one lane of four,
-// or two, multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are lifted (unit.cuh).
+// weights and are zeros in the other steps: a sum takes four steps, or two (0 and 2, 1 and 3), and still has each step's own, which one
+// lane of four, or two, multiplies by the scale of that step. Codes stay as they are decoded, times 2⁻¹²⁶, and activations are lifted (unit.cuh).
 #pragma once
 #include "lib/cuda/weight/unit.cuh"
 
@@ -12,7 +12,7 @@ struct spread_product {
     static constexpr int kWidth = kRows <= 2 ? 2 : 4, kSums = kWidth / 2;  // columns of a step, sums for the four
     static constexpr float kFactor = 0x1p62f;
     uint4 codes[kStrips];
-    uint32_t scales[kStrips][kSums], x[2][4];
+    uint32_t scales[kStrips], x[2][4];
 
     // Where a lane's turns in ldmatrix read, two steps at once. Rows lie pitch apart from `from` on; what is zero in these
     // steps is read at `zeros`, which does not move on.
@@ -22,7 +22,7 @@ struct spread_product {
             const int column = lane() % 8, matrix = lane() / 8;
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                own[h] = held(column / kWidth == (2 * h + matrix / 2) % (8 / kWidth) ? ~0u : 0);
+                own[h] = held(column / kWidth == (kSums == 1 ? 2 * h + matrix / 2 : h) ? ~0u : 0);
                 at[h] = held(own[h] ? from + min(column % kWidth, rows - 1) * pitch + h * 64 + matrix * 16 : zeros + (1 - h) * 64 + matrix * 16);  // other banks
             }
         }
@@ -33,14 +33,13 @@ struct spread_product {
         }
     };
 
-    __device__ static int scales_at() { return 512 + lane() / 4 * 8 + lane() % 4 / kSums * 2; }
+    __device__ static int scales_at() { return 512 + lane() / 4 * 8 + lane() % 4 / kSums * 2 * kSums; }
     __device__ void load(uint32_t codes_at, uint32_t scale_at, int strip_bytes, const lines &from, int offset) {
         load_matrices(x[0], from.at[0] + offset), load_matrices(x[1], from.at[1] + offset);
 #pragma unroll
         for (int s = 0; s < kStrips; s++) {
             codes[s] = load_shared(codes_at + s * strip_bytes);
-#pragma unroll
-            for (int j = 0; j < kSums; j++) scales[s][j] = load_shared_half(scale_at + s * strip_bytes + j * 4);
+            scales[s] = kSums == 1 ? load_shared_half(scale_at + s * strip_bytes) : load_shared1(scale_at + s * strip_bytes);
         }
     }
     // c += kUnits units, whose sums depend on nothing of one another.
@@ -57,19 +56,20 @@ struct spread_product {
                     const uint32_t w[4] = {codes.x, codes.y, codes.z, codes.w}, (&b)[4] = units[u].x[step / 2];
                     uint32_t a[4];
                     decode_e2m1<true>(w[step], a);
-                    product(p[u][s][step * kSums / 4], a, b[step % 2 * 2], b[step % 2 * 2 + 1]);
+                    product(p[u][s][step % kSums], a, b[step % 2 * 2], b[step % 2 * 2 + 1]);
                 }
 #pragma unroll
         for (int u = 0; u < kUnits; u++)
 #pragma unroll
-            for (int s = 0; s < kStrips; s++)
+            for (int s = 0; s < kStrips; s++) {
+                float2 by[kSums];
+                scales_of(units[u].scales[s], by);
 #pragma unroll
-                for (int j = 0; j < kSums; j++) {
-                    const float2 by = scale_of(units[u].scales[s][j]);
+                for (int j = 0; j < kSums; j++)
 #pragma unroll
                     for (int i = 0; i < 4; i++)
-                        if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[u][s][j][i], i < 2 ? by.x : by.y, c[s][0][i]);
-                }
+                        if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[u][s][j][i], i < 2 ? by[j].x : by[j].y, c[s][0][i]);
+            }
     }
 
     // Adds up what the lanes of a row have; the row of a lane's sum i, or kRows where another lane has the same.
@@ -87,10 +87,17 @@ struct spread_product {
         asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
         return x;
     }
-    // Of rows g and g+8, as decode_e4m3 has them.
-    __device__ static float2 scale_of(uint32_t pair) {
+    // Of rows g and g+8, as decode_e4m3 has them: of one step, of two.
+    __device__ static void scales_of(uint32_t pair, float2 (&by)[1]) {
         const uint32_t g = pair << 16 & 0x87f00000, g8 = (pair << 20 & 0x80f00000) | (pair << 12 & 0x07000000);
-        return {__uint_as_float(g) * 0x1p120f, __uint_as_float(g8) * 0x1p120f};
+        by[0] = {__uint_as_float(g) * 0x1p120f, __uint_as_float(g8) * 0x1p120f};
+    }
+    __device__ static void scales_of(uint32_t pairs, float2 (&by)[2]) {
+        uint32_t g, g8;
+        decode_e4m3(pairs, g, g8);
+        g = multiply_pair(g, kTwo120), g8 = multiply_pair(g8, kTwo120);
+        by[0] = {__uint_as_float(g << 16), __uint_as_float(g8 << 16)};
+        by[1] = {__uint_as_float(g & 0xffff0000), __uint_as_float(g8 & 0xffff0000)};
     }
 };
 
