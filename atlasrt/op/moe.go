@@ -41,6 +41,7 @@ type Route struct {
 type ExpertUp struct {
 	Out    Ptr    `atlas:"out act [Rows*TopK,W.Rows/2]"`
 	In     Ptr    `atlas:"in act [Rows,W.Cols]"`
+	IDs    Ptr    `atlas:"in i32 [Rows,TopK]"`
 	Order  Ptr    `atlas:"in i32 [Rows*TopK]"`
 	Starts Ptr    `atlas:"in i32 [W.Count+1]"`
 	W      Weight `atlas:"in"`

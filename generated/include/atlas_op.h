@@ -189,20 +189,22 @@ static_assert(offsetof(atlas_ExpertDownNorm, pad_) == 124, "op.ExpertDownNorm.pa
 typedef struct atlas_ExpertUp {
     atlas_act *Out;         // out   [Rows*TopK,W.Rows/2]
     const atlas_act *In;    // in    [Rows,W.Cols]
+    const int32_t *IDs;     // in    [Rows,TopK]
     const int32_t *Order;   // in    [Rows*TopK]
     const int32_t *Starts;  // in    [W.Count+1]
     atlas_Weight W;         // in
     int32_t Rows;
     int32_t TopK;
 } atlas_ExpertUp;
-static_assert(sizeof(atlas_ExpertUp) == 88, "size of op.ExpertUp");
+static_assert(sizeof(atlas_ExpertUp) == 96, "size of op.ExpertUp");
 static_assert(offsetof(atlas_ExpertUp, Out) == 0, "op.ExpertUp.Out");
 static_assert(offsetof(atlas_ExpertUp, In) == 8, "op.ExpertUp.In");
-static_assert(offsetof(atlas_ExpertUp, Order) == 16, "op.ExpertUp.Order");
-static_assert(offsetof(atlas_ExpertUp, Starts) == 24, "op.ExpertUp.Starts");
-static_assert(offsetof(atlas_ExpertUp, W) == 32, "op.ExpertUp.W");
-static_assert(offsetof(atlas_ExpertUp, Rows) == 80, "op.ExpertUp.Rows");
-static_assert(offsetof(atlas_ExpertUp, TopK) == 84, "op.ExpertUp.TopK");
+static_assert(offsetof(atlas_ExpertUp, IDs) == 16, "op.ExpertUp.IDs");
+static_assert(offsetof(atlas_ExpertUp, Order) == 24, "op.ExpertUp.Order");
+static_assert(offsetof(atlas_ExpertUp, Starts) == 32, "op.ExpertUp.Starts");
+static_assert(offsetof(atlas_ExpertUp, W) == 40, "op.ExpertUp.W");
+static_assert(offsetof(atlas_ExpertUp, Rows) == 88, "op.ExpertUp.Rows");
+static_assert(offsetof(atlas_ExpertUp, TopK) == 92, "op.ExpertUp.TopK");
 
 typedef struct atlas_Fill {
     uint32_t *Out;   // out   [Count]

@@ -77,7 +77,7 @@ func TestBytes(t *testing.T) {
 		{dense, Step{1, 1, 1024}, "RMSNorm", "hidden", 2*2*4096 + 4*4096, 73},
 		{dense, Step{2, 1, 1024}, "Embedding", "embedding", 2*(2*4096) + 2*2*4096 + 4*2, 1},
 		{dense, Step{1, 512, 512}, "Logits", "logits", 2*(151936*4096+512*4096) + 4*151936 + 4, 1},
-		{mixture, Step{1, 1, 1024}, "ExpertUp", "experts' gate and up", 2*(8*1536*2048) + 2*(8*768+2048) + 4*(8+129), 48},
+		{mixture, Step{1, 1, 1024}, "ExpertUp", "experts' gate and up", 2*(8*1536*2048) + 2*(8*768+2048) + 4*(2*8+129), 48},
 		{mixture, Step{64, 1, 1024}, "ExpertDown", "experts' down", 2*(128*768*2048) + 2*64*(2048+8*768) + 4*(3*64*8+129), 48},
 	}
 	for _, x := range cases {

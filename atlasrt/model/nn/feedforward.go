@@ -96,7 +96,7 @@ func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, pre
 // Forward implements FeedForward.
 func (m *Mixture) Forward(q op.Stream, norm, next Norm, rows int32, w *Workspace) {
 	m.route(q, norm, rows, w)
-	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
+	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, IDs: w.ExpertIDs, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
 	if m.ops.ExpertDownNorm(q, op.ExpertDownNorm{
 		Out: w.Residual, Normed: w.Normed, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
 		Scale: next.scale, W: m.down, Rows: rows, TopK: m.topK, Eps: next.eps,

@@ -248,7 +248,7 @@ func TestMoE(t *testing.T) {
 	}
 
 	up := op.ExpertUp{
-		Out: put(b, make([]float32, 4)...), In: put[float32](b, 1, 2), Order: r.Order, Starts: r.Starts,
+		Out: put(b, make([]float32, 4)...), In: put[float32](b, 1, 2), IDs: r.IDs, Order: r.Order, Starts: r.Starts,
 		W: matrix(b, 2, 1, 1, 2, 3, 4, 5, 6), Rows: 2, TopK: 2,
 	}
 	b.ExpertUp(b.stream, up)

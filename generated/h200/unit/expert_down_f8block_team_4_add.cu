@@ -15,6 +15,6 @@ struct arguments {
     atlas_ExpertDownAdd op;
 };
 
-extern "C" __global__ void __launch_bounds__(544, 1) atlas_expert_down_f8block_team_4_add(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_down_f8block_team_4_add(const __grid_constant__ arguments a) {
     expert_down_team<ATLAS_SCHEME_F8BLOCK, 4, 3, 147456, 4, 49664>(a.op);
 }

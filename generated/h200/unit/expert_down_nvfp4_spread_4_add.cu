@@ -15,6 +15,6 @@ struct arguments {
     atlas_ExpertDownAdd op;
 };
 
-extern "C" __global__ void __launch_bounds__(544, 1) atlas_expert_down_nvfp4_spread_4_add(const __grid_constant__ arguments a) {
-    expert_down_team<ATLAS_SCHEME_NVFP4, 4, 3, 138240, 8, 49664, true>(a.op);
+extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_down_nvfp4_spread_4_add(const __grid_constant__ arguments a) {
+    expert_down_team<ATLAS_SCHEME_NVFP4, 4, 3, 138240, 6, 49664, true>(a.op);
 }

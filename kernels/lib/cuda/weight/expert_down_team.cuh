@@ -1,8 +1,8 @@
-// ExpertDown and ExpertDownAdd for at most kRows rows, four at most, and 8·kRows picks, any scheme. One warp asks for weights, of kEarly tiles before the
-// kernel before this one has ended and of others only once it has seen that activations were asked for, which would wait behind them. kSpreads:
-// nvfp4 by spread.cuh, with bits of its own; otherwise the bits of a pick are those of expert_tiles.cuh.
+// ExpertDown and ExpertDownAdd for at most kRows rows, four at most, and 8·kRows picks, any scheme. The copying warp asks for weights as soon as
+// the block is there, kAhead tiles at a time: rows that are read meanwhile wait behind what is on its way. kSpreads: nvfp4 by spread.cuh,
+// with bits of its own; otherwise the bits of a pick are those of expert_tiles.cuh.
 //
-// Any grid along x; 544 threads. W.Cols%8 == 0, the picks' rows of 128·⌈Cols/64⌉+16 bytes fit kPool, and one strip fits kRing. Dynamic
+// Any grid along x; 576 threads. W.Cols%8 == 0, the picks' rows of 128·⌈Cols/64⌉+16 bytes fit kPool, and one strip fits kRing. Dynamic
 // shared memory: the shape's kShared.
 #pragma once
 #include "lib/cuda/weight/add.cuh"
@@ -11,42 +11,58 @@
 
 namespace atlas {
 
-template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kEarly, int kPool, bool kSpreads = false>
+template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kAhead, int kPool, bool kSpreads = false>
 struct expert_down_team_shape {
-    static constexpr int kWarps = 16, kThreads = kWarps * 32 + 32, kPicks = 8 * kRows, kWidth = kSpreads ? 2 : kRows, kMostSlots = 32;
+    static constexpr int kWarps = 16, kThreads = kWarps * 32 + 64, kPicks = 8 * kRows, kWidth = kSpreads ? 2 : kRows, kMostSlots = 32;
     struct table {
         pick_list<kPicks, kWidth> list;
-        int experts[kPicks], flip;  // flip: the phase that slots begin with
-        float weights[kPicks];
+        int experts[32], flip;  // flip: the phase that slots begin with
+        float weights[32];
     };
     static constexpr int kProducts = kPicks * 16;  // of a half
-    static constexpr int kZerosAt = kRing, kRowsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0), kProductsAt = kRowsAt + kPool, kTableAt = kProductsAt + 2 * kProducts * 4;
+    static constexpr int kZerosAt = kRing, kRowsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0), kProductsAt = kRowsAt + kPool, kTableAt = kProductsAt + 3 * kProducts * 4;
     static constexpr int kBarriersAt = kTableAt + int(sizeof(table) + 15) / 16 * 16, kShared = (kBarriersAt + kMostSlots * 16 + 127) / 128 * 128;
-    static_assert(kRows <= 4 && kRing % 1024 == 0, "a thread finishes a product");
+    static_assert(kRows <= 4 && kRing % 1024 == 0, "a thread per product");
+    enum { kListed = 1, kChecked, kReady, kMade };  // barriers: a first list of picks is there, it was right or not, all is there, products are
 };
 
 }  // namespace atlas
 
 // Sixteen outputs at a time; a warp multiplies half of the columns of every eighth tile.
-template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kEarly, int kPool, bool kSpreads = false, typename Args>
+template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kAhead, int kPool, bool kSpreads = false, typename Args>
 __device__ void expert_down_team(const Args &a) {
     using namespace atlas;
-    using shape = expert_down_team_shape<kScheme, kRows, kUnits, kRing, kEarly, kPool, kSpreads>;
+    using shape = expert_down_team_shape<kScheme, kRows, kUnits, kRing, kAhead, kPool, kSpreads>;
     using unit_t = unit<kScheme>;
     using product_t = few_product<kScheme, 1, kSpreads>;
-    constexpr int kThreads = shape::kThreads, kStep = shape::kWarps / 2, kUnit = unit_t::kBytes;
+    constexpr int kThreads = shape::kWarps * 32, kStep = shape::kWarps / 2, kUnit = unit_t::kBytes;
+    constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;  // scales are wanted early
+    constexpr int kCheckers = 64 + (kBlocks ? kThreads : 0);
     const atlas_Weight &w = a.W;
     const int total = min(a.Rows * a.TopK, shape::kPicks), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
     const int slot_bytes = units * kUnit, slots = min(kRing / slot_bytes, shape::kMostSlots);
     const uint32_t memory = shared_address(strip_shared), rows_at = memory + shape::kRowsAt, full_at = memory + shape::kBarriersAt, empty_at = full_at + shape::kMostSlots * 8;
     typename shape::table &table = *reinterpret_cast<typename shape::table *>(strip_shared + shape::kTableAt);
+    // Past the first cache, which may hold what was there before.
+    const auto read = [&]() {
+        const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1;
+        return id < w.Count ? id : -1;
+    };
     release_next();
+    if (warp() == shape::kWarps + 1) {  // finds out whether picks that were read too early are the right ones: mostly the router had ended long before
+        wait_for_previous();
+        const int now = read();
+        const float weight = lane() < total ? __ldcg(a.Weights + lane()) : 0.0f;
+        sync_named<kCheckers>(shape::kListed);
+        const bool news = __any_sync(kAllLanes, now != table.experts[lane()]);
+        table.weights[lane()] = weight, table.experts[lane()] = now;
+        if (lane() == 0) table.flip = news;
+        __syncwarp();
+        if (!news) arrive_named<kThreads + 32>(shape::kReady);
+        arrive_named<kCheckers>(shape::kChecked);
+        return;
+    }
     if (warp() == shape::kWarps) {  // copies
-        // Past the first cache, which may hold what was there before.
-        const auto read = [&]() {
-            const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1;
-            return id < w.Count ? id : -1;
-        };
         const int expert = read();
         init_barrier(full_at + lane() * 8, 1), init_barrier(empty_at + lane() * 8, 64);
         fence_barriers();
@@ -59,33 +75,35 @@ __device__ void expert_down_team(const Args &a) {
             else
                 for (int u = 0; u < units; u++) copy_bulk(memory + slot * slot_bytes + u * kUnit, from + size_t(u) * unit_t::kPitch, kUnit, full_at + slot * 8);
         };
-        table.list.make(expert, lane(), lane() * pitch);
-        __syncwarp();
-        int begun = int(blockIdx.x) < strips ? min(kEarly, min(slots, table.list.count)) : 0;
-        if (lane() < begun) copy(lane(), blockIdx.x, lane());
-        arrive_named<kThreads>(3);  // the list is there
-        wait_for_previous();
-        // Mostly the router has ended long before the kernel before this one has: its picks were there already. If they were not,
-        // what was copied is thrown away.
-        const int now = read();
-        const float weight = lane() < total ? __ldcg(a.Weights + lane()) : 0.0f;
-        sync_named<kThreads>(2);  // activations are on their way, and nobody reads the list
-        const bool news = __any_sync(kAllLanes, now != expert);
-        if (news) {
-            if (lane() >= begun) arrive(full_at + lane() * 8);
+        int strip = blockIdx.x;
+        // The first tiles, one in each slot; returns how many.
+        const auto begin = [&](int expert, int phase) {
+            table.list.make(expert, lane(), lane() * pitch);
+            __syncwarp();
+            const int count = strip < strips ? min(slots, table.list.count) : 0, first = min(kAhead, count);
+            if (lane() < first) copy(lane(), strip, lane());
+            if (phase == 0) table.experts[lane()] = expert;
+            __syncwarp();
+            if (phase == 0) arrive_named<kCheckers>(shape::kListed);
+#pragma unroll 1
+            for (int tile = first; tile < count; tile++) {
+                wait_barrier(full_at + (tile - kAhead) * 8, phase);
+                if (lane() == 0) copy(tile, strip, tile);
+            }
+            return count;
+        };
+        int first = begin(expert, 0);
+        sync_named<kCheckers>(shape::kChecked);
+        if (table.flip) {  // what was copied is thrown away
+            if (lane() >= first) arrive(full_at + lane() * 8);
             wait_barrier(full_at + lane() * 8, 0);
             __syncwarp();
-            table.list.make(now, lane(), lane() * pitch);
-            begun = 0;
+            first = begin(table.experts[lane()], 1);
+            arrive_named<kThreads + 32>(shape::kReady);
         }
-        if (lane() < total) table.weights[lane()] = weight, table.experts[lane()] = now;
-        if (lane() == 0) table.flip = news;
-        __syncwarp();
-        const int count = table.list.count, first = min(slots, count);
-        if (lane() >= begun && lane() < first && int(blockIdx.x) < strips) copy(lane(), blockIdx.x, lane());
-        arrive_named<kThreads>(3);
+        const int count = table.list.count;
         if (count == 0) return;
-        int slot = first % slots, strip = blockIdx.x, tile = first;
+        int slot = first % slots, tile = first;
         int phase = slot > 0;  // of the slot's emptying
 #pragma unroll 1
         for (;; tile++) {
@@ -103,20 +121,23 @@ __device__ void expert_down_team(const Args &a) {
     const int part = warp() % 2, begin = units * part / 2, end = units * (part + 1) / 2, left = warp() / 2;
     const typename product_t::lines lines(rows_at + begin * 128, zeros);
     const uint32_t own = memory + begin * kUnit, codes_at = held(own + lane() * 16), scales_at = held(own + product_t::scales_at());
-    float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt);
+    float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt), *const factors = products + 2 * shape::kProducts;
     block_scales<kScheme> scales;
     const auto load_scales = [&](int strip, int tile) {
-        if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK)
+        if constexpr (kBlocks)
             if (strip < strips && tile < table.list.count) scales.load(w, table.list.tiles[tile].expert, strip, begin, end);
     };
     if (kSpreads && threadIdx.x < kUnits * 8) store_shared(zeros + threadIdx.x * 16, {});
-    zero_tails<shape::kWarps * 32>(rows_at, total, pitch, w.Cols);
-    sync_named<kThreads>(3);
-    load_scales(blockIdx.x, left);
+    zero_tails<kThreads>(rows_at, total, pitch, w.Cols);
+    if constexpr (kBlocks) {
+        sync_named<kCheckers>(shape::kListed);
+        load_scales(blockIdx.x, left);
+        arrive_named<kCheckers>(shape::kChecked);
+    }
     wait_for_previous();
-    keep_lines<(shape::kPicks + 15) / 16, 3, 32, product_t::kLifts>(rows_at, pitch, a.In, warp(), shape::kWarps, total, w.Cols, lane(), turn, [] { arrive_named<kThreads>(2); });
-    sync_named<kThreads>(3);
-    // A thread finishes one product of a pick and an output.
+    keep_lines<(shape::kPicks + 15) / 16, 3, 32, product_t::kLifts>(rows_at, pitch, a.In, warp(), shape::kWarps, total, w.Cols, lane(), turn);
+    sync_named<kThreads + 32>(shape::kReady);
+    // A thread knows the scale of one product of a pick and an output, and some finish an output of a row.
     const int pick = threadIdx.x / 16, n = threadIdx.x % 16, expert = pick < total ? table.experts[pick] : -1, count = table.list.count;
     int slot = 0, phase = table.flip, tile = 0;
     if (phase) load_scales(blockIdx.x, left);
@@ -167,16 +188,18 @@ __device__ void expert_down_team(const Args &a) {
             });
         }
         skip(count - tile), tile = 0;
-        sync_named<shape::kWarps * 32>(1);
-        if (pick < total) products[threadIdx.x] = (products[threadIdx.x] + products[shape::kProducts + threadIdx.x]) * product_t::kFactor * scale;
-        sync_named<shape::kWarps * 32>(1);
+        factors[threadIdx.x] = scale;
+        sync_named<kThreads>(shape::kMade);
         if (mine) {
             float sum = 0;
-#pragma unroll 1
-            for (int p = pick * a.TopK; p < (pick + 1) * a.TopK; p++)
-                if (table.experts[p] >= 0) sum = fmaf(table.weights[p], products[p * 16 + n], sum);
+#pragma unroll
+            for (int k = 0; k < 8; k++) {
+                const int p = min(pick * a.TopK + k, shape::kPicks - 1), at = p * 16 + n;
+                const float product = (products[at] + products[shape::kProducts + at]) * product_t::kFactor * factors[at], more = fmaf(table.weights[p], product, sum);
+                sum = k < a.TopK && table.experts[p] >= 0 ? more : sum;
+            }
             *out = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);
         }
-        if (strip + int(gridDim.x) < strips) sync_named<shape::kWarps * 32>(1);
+        if (strip + int(gridDim.x) < strips) sync_named<kThreads>(shape::kMade);
     }
 }

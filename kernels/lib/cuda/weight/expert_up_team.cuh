@@ -15,18 +15,14 @@ namespace atlas {
 template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kPool, bool kSpreads = false>
 struct expert_up_team_shape {
     static constexpr int kWarps = 8 * kTeams, kThreads = (kWarps + kTeams) * 32, kPicks = 8 * kRows, kWidth = kSpreads ? 2 : kRows;
-    struct table {
-        pick_list<kPicks, kWidth> list;
-        int experts[kPicks];  // of sorted picks
-    };
+    using list = pick_list<kPicks, kWidth>;
     // Bytes from a warp's unit to its next one, in a stage and among activations, from warp to warp, and of a stage's strip and the stage.
     static constexpr int kUnit = unit<kScheme>::kBytes, kNext = kSpreads ? 8 * kUnit : kUnit, kNextRow = kSpreads ? 1024 : 128;
     static constexpr int kShare = kSpreads ? kUnit : kUnits * kUnit, kStrip = 8 * kUnits * kUnit, kStage = 2 * kStrip;
     static constexpr int kCopiers = kSpreads ? 2 : 16;  // lanes that copy a stage
     static constexpr int kSums = 8 * kWidth * 32;       // of an item
     static constexpr int kZerosAt = kTeams * kStages * kStage, kRowsAt = kZerosAt + (kSpreads ? kUnits * 1024 : 0), kSumsAt = kRowsAt + kPool;
-    static constexpr int kTablesAt = kSumsAt + kTeams * 2 * kSums * 4, kTable = (int(sizeof(table)) + 15) / 16 * 16;
-    static constexpr int kBarriersAt = kTablesAt + kTeams * kTable, kShared = (kBarriersAt + kTeams * kStages * 16 + 127) / 128 * 128;
+    static constexpr int kListAt = kSumsAt + kTeams * 2 * kSums * 4, kBarriersAt = kListAt + (int(sizeof(list)) + 15) / 16 * 16, kShared = (kBarriersAt + kTeams * kStages * 16 + 127) / 128 * 128;
     static_assert(kRows <= 4 && kStages <= 32, "a lane per pick and per stage");
 };
 
@@ -43,7 +39,7 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
     const int total = min(a.Rows * a.TopK, shape::kPicks), team = warp() < shape::kWarps ? warp() / 8 : warp() - shape::kWarps;
     const uint32_t memory = shared_address(strip_shared), rows_at = memory + shape::kRowsAt;
     const uint32_t ring_at = memory + team * kStages * shape::kStage, full_at = memory + shape::kBarriersAt + team * kStages * 16, empty_at = full_at + kStages * 8;
-    typename shape::table &table = *reinterpret_cast<typename shape::table *>(strip_shared + shape::kTablesAt + team * shape::kTable);
+    typename shape::list &list = *reinterpret_cast<typename shape::list *>(strip_shared + shape::kListAt);
     const int start = team * gridDim.x + blockIdx.x, step = gridDim.x * kTeams, tiles_on = step / groups, groups_on = step % groups;
     int tile = start / groups, group = start % groups, slot = 0, phase = 0;
     const auto next_item = [&]() {
@@ -55,33 +51,19 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
     };
     if (warp() >= shape::kWarps) {  // copies
         if (lane() < kStages) init_barrier(full_at + lane() * 8, shape::kCopiers), init_barrier(empty_at + lane() * 8, 256);
-        if (lane() < shape::kPicks) table.experts[lane()] = -1;
         fence_barriers();
         wait_for_previous();
-        const int pick = lane() < total ? min(max(__ldcg(a.Order + lane()), 0), total - 1) : 0;
-#pragma unroll 1
-        for (int base = 0; base < w.Count; base += 128) {
-            int first[4], last[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int e = base + i * 32 + lane();
-                first[i] = e < w.Count ? __ldcg(a.Starts + e) : 0, last[i] = e < w.Count ? __ldcg(a.Starts + e + 1) : 0;
-            }
-            __syncwarp();
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-#pragma unroll 1
-                for (int p = max(first[i], 0); p < min(last[i], total); p++) table.experts[p] = base + i * 32 + lane();
+        if (team == 0) {  // who else reads the picks only stands in the way
+            const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1;
+            list.make(id < w.Count ? id : -1, lane(), lane() / a.TopK * pitch);
         }
-        __syncwarp();
-        table.list.make(lane() < total ? table.experts[lane()] : -1, pick, pick / a.TopK * pitch);
-        __syncwarp();
+        sync_named<kTeams * 32>(1 + kTeams);
         // A lane copies one warp's share of a strip, or a strip.
         const int strip = lane() / (shape::kCopiers / 2) % 2, part = lane() % (shape::kCopiers / 2);
         const int begin = kSpreads ? 0 : units * part / 8, end = kSpreads ? units : units * (part + 1) / 8;
         constexpr int kMost = kSpreads ? 8 * kUnits : kUnits;
         const uint32_t to = ring_at + strip * shape::kStrip + part * shape::kShare;
-        const int count = table.list.count;
+        const int count = list.count;
         int begun = 0;
         const auto tell = [&]() {  // once
             release_next();
@@ -89,7 +71,7 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
         };
 #pragma unroll 1
         for (; tile < count; next_item()) {
-            const uint8_t *from = unit_t::at(w, table.list.tiles[tile].expert, group + strip * groups, begin);
+            const uint8_t *from = unit_t::at(w, list.tiles[tile].expert, group + strip * groups, begin);
 #pragma unroll 1
             for (int u = begin, stage = 0; stage < stages; stage++, begun++, u += kMost) {
                 if (begun == kStages) tell();
@@ -119,19 +101,19 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
         for (int i = threadIdx.x; i < kUnits * 64; i += shape::kWarps * 32) store_shared(zeros + i * 16, {});
     zero_tails<shape::kWarps * 32>(rows_at, a.Rows, pitch, w.Cols);
     wait_for_previous();
-    keep_lines<kRows, 1, shape::kWarps * 32, product_t::kLifts>(rows_at, pitch, a.In, 0, 1, a.Rows, w.Cols, threadIdx.x, turn, [] {});
+    keep_lines<kRows, 1, shape::kWarps * 32, product_t::kLifts>(rows_at, pitch, a.In, 0, 1, a.Rows, w.Cols, threadIdx.x, turn);
     __syncthreads();
-    const int count = table.list.count, n = lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
+    const int count = list.count, n = lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
     float *const sums = reinterpret_cast<float *>(strip_shared + shape::kSumsAt) + team * 2 * shape::kSums;
     block_scales<kScheme> next_blocks[2];
     const auto load_blocks = [&]() {
         if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK)
             if (tile < count)
-                for (int s = 0; s < 2; s++) next_blocks[s].load(w, table.list.tiles[tile].expert, group + s * groups, begin, end);
+                for (int s = 0; s < 2; s++) next_blocks[s].load(w, list.tiles[tile].expert, group + s * groups, begin, end);
     };
     load_blocks();
     for (int side = 0; tile < count; side ^= shape::kSums) {
-        const auto &now = table.list.tiles[tile];
+        const auto &now = list.tiles[tile];
         const int expert = now.expert, pick = part < shape::kWidth ? now.pick[part] : -1, out = group * 16 + n, low = group;
         const float scale = pick >= 0 ? row_scale(w, expert, out) : 0.0f;  // not yet times anything, which would wait for it
         const typename product_t::lines item = lines.with(now.line[lane() % 8 % shape::kWidth]);

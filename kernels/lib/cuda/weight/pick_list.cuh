@@ -38,14 +38,13 @@ struct pick_list {
 
 // Rows of activations into shared memory, times 2⁶⁴ where kLifts: this thread has chunks thread, thread+kThreads, … of rows first,
 // first+step, …, kEach of them. All blocks read the same rows at the same time, so each begins `turn` chunks later: memory serves one block
-// after the other where they ask for the same bytes. asked() comes when the first loads, mostly all, are on their way.
-template <int kEach, int kTurns, int kThreads, bool kLifts, typename Asked>
-__device__ void keep_lines(uint32_t to, int pitch, const atlas_act *from, int first, int step, int rows, int cols, int thread, int turn, const Asked &asked) {
+// after the other where they ask for the same bytes.
+template <int kEach, int kTurns, int kThreads, bool kLifts>
+__device__ void keep_lines(uint32_t to, int pitch, const atlas_act *from, int first, int step, int rows, int cols, int thread, int turn) {
     const int chunks = cols / 8;
     const auto place = [&](int c) { return c + turn < chunks ? c + turn : c + turn - chunks; };
-    bool told = false;
 #pragma unroll 1
-    for (int base = thread; base < chunks || !told; base += kThreads * kTurns) {
+    for (int base = thread; base < chunks; base += kThreads * kTurns) {
         uint4 x[kTurns][kEach];
 #pragma unroll
         for (int t = 0; t < kTurns; t++)
@@ -54,7 +53,6 @@ __device__ void keep_lines(uint32_t to, int pitch, const atlas_act *from, int fi
                 const int c = base + t * kThreads, r = first + i * step;
                 if (c < chunks && r < rows) x[t][i] = __ldcg(reinterpret_cast<const uint4 *>(from + size_t(r) * cols) + place(c));
             }
-        if (!told) asked(), told = true;
 #pragma unroll
         for (int t = 0; t < kTurns; t++)
 #pragma unroll
