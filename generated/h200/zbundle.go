@@ -55,7 +55,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":      "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":      "e4m3x128",
 		},
-		Contract: "b7fb263ca35ab41a116e376bc8cb9b13",
+		Contract: "14b29964187cb38b80e03fdd85ad39a7",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

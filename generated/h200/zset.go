@@ -3370,7 +3370,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 
 // launchGatedLinearBf16Wide: kernels/h200/base/bf16/linear_wide.toml:166, order wide.
 func (s *Set) launchGatedLinearBf16Wide(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2), (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2*min(1, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.GatedLinear
 			_         [32]byte
@@ -3411,7 +3411,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[204], g)
 	}
-	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments argumentsGatedLinear
 			_         [24]byte
@@ -3468,7 +3468,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[211], g)
 	}
-	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments argumentsGatedLinear
 			_         [24]byte
@@ -3635,7 +3635,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_128x256: kernels/h200/base/bf16/linear_wide.toml:152, order wide.
 func (s *Set) launchLinearBf16Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -4417,7 +4417,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[293], g)
 	}
-	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments argumentsLinear
 			_         [40]byte
@@ -4879,7 +4879,7 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[336], g)
 	}
-	if g := (op.Grid{X: uint32(max(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2), (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*min(1, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2*int64(a.W.Cols)/12582912))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments argumentsLinear
 			_         [40]byte

@@ -47,8 +47,8 @@ struct wide_outputs {
         whole = vectors && pitch % 8 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0;
     }
 
-    // Stores kOuts sums of each of a warp's 16 rows.
-    template <int kOuts, int kSums>
+    // Stores kOuts sums of each of a warp's 16 rows, of which the first is number kFrom of c.
+    template <int kOuts, int kFrom = 0, int kSums>
     __device__ void store(int row, int out, const float (&c)[kSums]) const {
         const int g = lane() / 4, t = lane() % 4;
 #pragma unroll
@@ -56,7 +56,7 @@ struct wide_outputs {
             uint32_t low[4], high[4];
 #pragma unroll
             for (int l = 0; l < 4; l++) {
-                const float *x = c + (j + l) * 4;
+                const float *x = c + kFrom / 2 + (j + l) * 4;
                 low[l] = narrow(x[0], x[1]), high[l] = narrow(x[2], x[3]);
             }
             transpose_quad(low);
@@ -67,30 +67,27 @@ struct wide_outputs {
             if (row + g + 8 < rows) store_outputs(at + size_t(8) * pitch, high, outs - n, whole);
         }
     }
-    // The same by way of shared memory, 128 at a time, so that tensor cores soon have the next tile; where whole.
-    template <int kOuts, int kSums>
+    // The first 128 by way of shared memory, where whole: the copy engine stores them while tensor cores have the next tile.
+    template <int kSums>
     __device__ void store_staged(uint32_t stage, int row, int out, const float (&c)[kSums]) const;
 };
 
 constexpr int kStagedPitch = 256 + 16, kStagedBytes = 16 * kStagedPitch;  // of a warp; eight rows meet no bank twice
-template <int kOuts, int kSums>
+template <int kSums>
 __device__ void wide_outputs::store_staged(uint32_t stage, int row, int out, const float (&c)[kSums]) const {
     const uint32_t at = stage + (lane() % 8 + lane() / 8 % 2 * 8) * kStagedPitch + lane() / 16 * 16;
+    wait_stores_read();  // of the tile before
+    __syncwarp();
 #pragma unroll
-    for (int part = 0; part < kOuts / 128; part++, out += 128) {
-        wait_stores_read();
-        __syncwarp();
-#pragma unroll
-        for (int j = 0; j < 8; j++) {
-            const float *x = c + part * 64 + j * 8;
-            store_matrices(at + j * 32, narrow(x[0], x[1]), narrow(x[2], x[3]), narrow(x[4], x[5]), narrow(x[6], x[7]));
-        }
-        fence_shared();
-        __syncwarp();
-        const int left = min(128, outs - out), r = row + lane();
-        if (lane() < 16 && r < rows && left > 0) store_bulk(to + size_t(r) * pitch + out, stage + lane() * kStagedPitch, left * 2);
-        commit_stores();
+    for (int j = 0; j < 8; j++) {
+        const float *x = c + j * 8;
+        store_matrices(at + j * 32, narrow(x[0], x[1]), narrow(x[2], x[3]), narrow(x[4], x[5]), narrow(x[6], x[7]));
     }
+    fence_shared();
+    __syncwarp();
+    const int left = min(128, outs - out), r = row + lane();
+    if (lane() < 16 && r < rows && left > 0) store_bulk(to + size_t(r) * pitch + out, stage + lane() * kStagedPitch, left * 2);
+    commit_stores();
 }
 
 }  // namespace atlas
@@ -177,10 +174,12 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
 #pragma unroll
                 for (int j = 0; j < kWidth / 2; j += 2) atlas::pass_gates(c[j], c[j + 1], c[kWidth / 2 + j], c[kWidth / 2 + j + 1]);
             }
-            if (kStaged && to.whole)
-                to.store_staged<kWidth>(stage, row, out, c);
-            else
+            if (kStaged && to.whole) {  // the rest at once: another part would wait for the copy engine
+                to.store_staged(stage, row, out, c);
+                if constexpr (kWidth > 128) to.store<kWidth - 128, 128>(row, out + 128, c);
+            } else {
                 to.store<kWidth>(row, out, c);
+            }
         }
         if (kStaged) atlas::wait_stores();
     }
