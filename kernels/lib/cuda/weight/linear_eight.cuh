@@ -328,7 +328,7 @@ struct eight {
     __device__ void make_rows(const Line &line, const row_norm &norm) const {
         if constexpr (kNorms) {
             if (norm.scale) {
-                normed_rows<kRows, kWarps * 32, kLifting == kLifted> normed = {norm, cols};
+                normed_rows<kRows, kWarps * 32, kLifting == kLifted, kSpreads> normed = {norm, cols};
                 normed.prepare();
                 wait_for_previous();
                 normed.make(resident_rows(), pitch, rows, reinterpret_cast<float *>(eight_shared));

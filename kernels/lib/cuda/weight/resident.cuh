@@ -53,17 +53,19 @@ __device__ void keep_rows(uint32_t to, int pitch, int rows, int cols, const Line
     else keep_rows<kRows, kThreads, kLifts, false>(to, pitch, rows, cols, line);
 }
 
-// Rows of at most 4096 columns, a multiple of 8, with the bits of rmsnorm.cuh; prepare() before the kernel before has ended.
-// partial has room for 16·kRows floats.
-template <int kRows, int kThreads, bool kLifts>
+// Rows of at most 4096 columns, a multiple of 8; prepare() before the kernel before has ended. With the bits of rmsnorm.cuh, or
+// where kSooner scaled before all squares are there. partial has room for 16·kRows floats.
+template <int kRows, int kThreads, bool kLifts, bool kSooner>
 struct normed_rows {
     static constexpr int kWarps = kThreads / 32, kTurns = (16 + kWarps - 1) / kWarps;
     row_norm norm;
     int cols;
     f32x8 scale[kTurns];
+    float each;
 
     __device__ int column(int turn) const { return (threadIdx.x + turn * kThreads) * 8; }
     __device__ void prepare() {
+        each = 1.0f / cols;
 #pragma unroll
         for (int t = 0; t < kTurns; t++) {
             scale[t] = {};
@@ -79,8 +81,12 @@ struct normed_rows {
 #pragma unroll
             for (int t = 0; t < kTurns; t++)
 #pragma unroll
-                for (int r = 0; r < kRows; r++) x[t][r] = add(x[t][r], before[t][r]);
+                for (int r = 0; r < kRows; r++) {
+                    x[t][r] = add(x[t][r], before[t][r]);
+                    if (norm.sum && blockIdx.x == 0 && r < rows && column(t) < cols) *reinterpret_cast<uint4 *>(norm.sum + size_t(r) * cols + column(t)) = x[t][r];
+                }
         }
+        f32x8 scaled[kTurns][kRows];
 #pragma unroll
         for (int t = 0; t < kTurns; t++) {
             if (t * kWarps + warp() >= 16) break;
@@ -89,7 +95,10 @@ struct normed_rows {
             for (int r = 0; r < kRows; r++) {
                 const f32x8 y = widen(x[t][r]);
 #pragma unroll
-                for (int i = 0; i < 8; i++) squares[r] = fmaf(y.v[i], y.v[i], squares[r]);
+                for (int i = 0; i < 8; i++) {
+                    squares[r] = fmaf(y.v[i], y.v[i], squares[r]);
+                    scaled[t][r].v[i] = y.v[i] * scale[t].v[i];
+                }
             }
             const float sum = warp_sums(squares);
             if (lane() % kSharers == 0) partial[lane() / kSharers * 16 + t * kWarps + warp()] = sum;
@@ -103,8 +112,7 @@ struct normed_rows {
             const float4 p = parts[i];
             sum = sum + p.x + p.y + p.z + p.w;
         }
-        const float factor = rsqrtf(sum / cols + norm.eps) * (kLifts ? 0x1p64f : 1.0f);
-        const bool says = norm.residual && norm.sum && blockIdx.x == 0;
+        const float factor = rsqrtf((kSooner ? sum * each : sum / cols) + norm.eps) * (kLifts ? 0x1p64f : 1.0f);
 #pragma unroll
         for (int r = 0; r < kRows; r++) {
             const float inverse = __shfl_sync(kAllLanes, factor, r);
@@ -112,11 +120,10 @@ struct normed_rows {
             for (int t = 0; t < kTurns; t++) {
                 const int c = column(t);
                 if (r >= rows || c >= (cols + 63) / 64 * 64) continue;
-                f32x8 y = widen(x[t][r]);
+                f32x8 y = kSooner ? scaled[t][r] : widen(x[t][r]);
 #pragma unroll
-                for (int i = 0; i < 8; i++) y.v[i] *= inverse * scale[t].v[i];
+                for (int i = 0; i < 8; i++) y.v[i] *= kSooner ? inverse : inverse * scale[t].v[i];
                 store_shared(to + r * pitch + c * 2, narrow(y));
-                if (says && c < cols) *reinterpret_cast<uint4 *>(norm.sum + size_t(r) * cols + c) = x[t][r];
             }
         }
         sync_named<kThreads>(1);
