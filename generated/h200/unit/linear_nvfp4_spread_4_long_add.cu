@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_linear_nvfp4_spread_4_long_add(const __grid_constant__ arguments a) {
-    linear_eight<ATLAS_SCHEME_NVFP4, 4, 2, 1, 2, 6, true, atlas::kSpread, 1>(a.op);
+    linear_eight<ATLAS_SCHEME_NVFP4, 4, 2, 1, 4, 3, true, atlas::kSpread, 1>(a.op);
 }
