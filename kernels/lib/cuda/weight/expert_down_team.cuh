@@ -23,7 +23,8 @@ struct expert_down_team_shape {
     static constexpr int kZerosAt = kRing, kRowsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0), kProductsAt = kRowsAt + kPool, kTableAt = kProductsAt + 3 * kProducts * 4;
     static constexpr int kBarriersAt = kTableAt + int(sizeof(table) + 15) / 16 * 16, kShared = (kBarriersAt + kMostSlots * 16 + 127) / 128 * 128;
     static_assert(kRows <= 4 && kRing % 1024 == 0, "a thread per product");
-    enum { kListed = 1, kChecked, kReady, kMade };  // barriers: a first list of picks is there, it was right or not, all is there, products are
+    // Barriers: a first list of picks is there, it was right or not, and all is there; another list is; products are.
+    enum { kListed = 1, kChecked, kReady, kListedAgain, kMade };
 };
 
 }  // namespace atlas
@@ -58,7 +59,7 @@ __device__ void expert_down_team(const Args &a) {
         table.weights[lane()] = weight, table.experts[lane()] = now;
         if (lane() == 0) table.flip = news;
         __syncwarp();
-        if (!news) arrive_named<kThreads + 32>(shape::kReady);
+        arrive_named<kThreads + 64>(shape::kReady);
         arrive_named<kCheckers>(shape::kChecked);
         return;
     }
@@ -84,7 +85,10 @@ __device__ void expert_down_team(const Args &a) {
             if (lane() < first) copy(lane(), strip, lane());
             if (phase == 0) table.experts[lane()] = expert;
             __syncwarp();
-            if (phase == 0) arrive_named<kCheckers>(shape::kListed);
+            if (phase == 0)
+                arrive_named<kCheckers>(shape::kListed), arrive_named<kThreads + 64>(shape::kReady);
+            else
+                arrive_named<kThreads + 32>(shape::kListedAgain);
 #pragma unroll 1
             for (int tile = first; tile < count; tile++) {
                 wait_barrier(full_at + (tile - kAhead) * 8, phase);
@@ -99,7 +103,6 @@ __device__ void expert_down_team(const Args &a) {
             wait_barrier(full_at + lane() * 8, 0);
             __syncwarp();
             first = begin(table.experts[lane()], 1);
-            arrive_named<kThreads + 32>(shape::kReady);
         }
         const int count = table.list.count;
         if (count == 0) return;
@@ -136,7 +139,8 @@ __device__ void expert_down_team(const Args &a) {
     }
     wait_for_previous();
     keep_lines<(shape::kPicks + 15) / 16, 3, 32, product_t::kLifts>(rows_at, pitch, a.In, warp(), shape::kWarps, total, w.Cols, lane(), turn);
-    sync_named<kThreads + 32>(shape::kReady);
+    sync_named<kThreads + 64>(shape::kReady);
+    if (table.flip) sync_named<kThreads + 32>(shape::kListedAgain);
     // A thread knows the scale of one product of a pick and an output, and some finish an output of a row.
     const int pick = threadIdx.x / 16, n = threadIdx.x % 16, expert = pick < total ? table.experts[pick] : -1, count = table.list.count;
     int slot = 0, phase = table.flip, tile = 0;
