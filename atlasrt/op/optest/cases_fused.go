@@ -89,7 +89,7 @@ func gatedCases(scheme op.Scheme, o Options) []*Case {
 func addCases(scheme op.Scheme, o Options) []*Case {
 	var list []*Case
 	for i, s := range fusedShapes(scheme, o) {
-		for k, rows := range []int{1, 2, 4, 7, 8, 16, 33, 64, 70} {
+		for k, rows := range []int{1, 2, 4, 7, 8, 11, 16, 33, 64, 70} {
 			x := op.LinearAdd{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows + (i+k)%3)}
 			bias := (i+k)%4 == 1
 			name := fmt.Sprintf("%s %s rows %d", scheme, s, rows) + word(bias, " bias")
