@@ -1126,7 +1126,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeF8:
 		switch {
-		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%256 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && int64(a.W.Rows)%256 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
 			s.launchGatedLinearF8E4m3Tall(q, a)
 		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
 			s.launchGatedLinearF8Unpacked(q, a)
@@ -1333,7 +1333,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearF8Split_64(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
 			s.launchLinearF8E4m3Tall(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 140*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= min(73*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 56*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132)):
 			s.launchLinearF8E4m3_128x128(q, a)
@@ -3394,7 +3394,7 @@ func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8E4m3Tall: kernels/h200/base/f8/linear_wide.toml:176, order e4m3, activations rounded to e4m3xrow.
+// launchGatedLinearF8E4m3Tall: kernels/h200/base/f8/linear_wide.toml:176, order e4m3_pairs, activations rounded to e4m3xrow.
 func (s *Set) launchGatedLinearF8E4m3Tall(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)+4) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols))}
 	if g := (op.Grid{X: uint32(int64(a.Rows) + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+3)/4), Y: 1, Z: 1}); g.X != 0 {
@@ -4361,7 +4361,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3Tall: kernels/h200/base/f8/linear_wide.toml:156, order e4m3, activations rounded to e4m3xrow.
+// launchLinearF8E4m3Tall: kernels/h200/base/f8/linear_wide.toml:156, order e4m3_pairs, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3Tall(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)+4) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols))}
 	if g := (op.Grid{X: uint32(int64(a.Rows) + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+3)/4), Y: 1, Z: 1}); g.X != 0 {

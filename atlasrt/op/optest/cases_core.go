@@ -91,6 +91,9 @@ func tallCases(scheme op.Scheme) []*Case {
 			list = append(list, c.with(factored(scheme)))
 		}
 	}
+	if w := matrix(scheme, 256, 8448); w.Rounding == op.RoundingE4M3xRow { // rows that are longer than what rounds one holds
+		list = append(list, of(fmt.Sprintf("%s 256×8448 rows 257", scheme), op.Linear{W: w, Rows: 257, OutPitch: 256}).with(factored(scheme)))
+	}
 	return list
 }
 

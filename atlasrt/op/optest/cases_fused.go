@@ -27,6 +27,9 @@ func fusedShapes(scheme op.Scheme, o Options) []shape {
 	}
 	if !o.Short {
 		list = append(list, shape{2592, 160}, shape{512, 256}, shape{32, 2048}, shape{448, 1024})
+		if matrix(scheme, 1, 1).Rounding != op.RoundingNone { // as prompts are multiplied
+			list = append(list, shape{256, 256})
+		}
 	}
 	for i := range list {
 		list[i].cols = whole(scheme, list[i].cols)

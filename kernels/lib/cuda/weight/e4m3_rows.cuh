@@ -94,48 +94,43 @@ __device__ void quantise_rows(const To &to, const atlas_act *in, int rows, int c
     }
 }
 
-// One scale for row blockIdx.x, by a block of kThreads threads, which hold 16*kThreads*kEach columns and read more of them twice.
-template <int kThreads, int kEach, typename To>
-__device__ void quantise_whole_row(const To &to, const atlas_act *in, int cols) {
-    __shared__ float mosts[kThreads / 32];
-    const int row = blockIdx.x, chunks = cols / 16;
+// One scale for each row, by teams of kTeam threads, of which block number `block` has several. A team holds 16*kTeam*kEach columns,
+// and reads others twice.
+template <int kThreads, int kTeam, int kEach, typename To>
+__device__ void quantise_whole_rows(const To &to, const atlas_act *in, int rows, int cols, int block) {
+    constexpr int kHeld = kTeam * kEach;
+    const int row = block * (kThreads / kTeam) + threadIdx.x / kTeam, thread = threadIdx.x % kTeam, chunks = cols / 16;
     const uint4 *from = reinterpret_cast<const uint4 *>(in + size_t(row) * cols);
     uint4 x[kEach][2];
-    const auto load = [&](int chunk, uint4 (&x)[2]) {
-        x[0] = chunk < chunks ? from[2 * chunk] : uint4{};
-        x[1] = chunk < chunks ? from[2 * chunk + 1] : uint4{};
+    const auto each = [&](int first, const auto &use) {
+#pragma unroll
+        for (int e = 0; e < kEach; e++)
+            if (first + e * kTeam < chunks && first + e * kTeam + thread < chunks) use(first + e * kTeam + thread, x[e]);
     };
+    const auto load = [&](int chunk, uint4 (&x)[2]) { x[0] = from[2 * chunk], x[1] = from[2 * chunk + 1]; };
     release_next();
     wait_for_previous();
     float most = 0;
-#pragma unroll
-    for (int e = 0; e < kEach; e++)
-        if (e * kThreads < chunks) load(e * kThreads + threadIdx.x, x[e]);
-#pragma unroll
-    for (int e = 0; e < kEach; e++)
-        if (e * kThreads < chunks) most = fmaxf(most, e4m3_chunk(x[e]).most());
-    uint4 more[2];
-    for (int chunk = kEach * kThreads + threadIdx.x; chunk < chunks; chunk += kThreads) {
-        load(chunk, more);
-        most = fmaxf(most, e4m3_chunk(more).most());
+    int first = 0;
+    for (; row < rows && first < chunks; first += kHeld) {
+        each(first, load);
+        each(first, [&](int, const uint4 (&x)[2]) { most = fmaxf(most, e4m3_chunk(x).most()); });
     }
+    most = warp_max(most);
+    if constexpr (kTeam > 32) {
+        __shared__ float mosts[kThreads / 32];
+        if (lane() == 0) mosts[warp()] = most;
+        __syncthreads();
 #pragma unroll
-    for (int d = 1; d < 32; d *= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, d));
-    if (lane() == 0) mosts[warp()] = most;
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < kThreads / 32; i++) most = fmaxf(most, mosts[i]);
+        for (int i = 0; i < kTeam / 32; i++) most = fmaxf(most, mosts[threadIdx.x / kTeam * (kTeam / 32) + i]);
+    }
+    if (row >= rows) return;
     const float scale = most / 448;
-    if (threadIdx.x == 0) *to.scale_at(row, 0) = scale;
-    const auto store = [&](int chunk, const uint4 (&x)[2]) {
-        if (chunk < chunks) *reinterpret_cast<uint4 *>(to.chunk_at(row, chunk / 8, chunk % 8)) = e4m3_chunk(x).codes(scale);
-    };
-#pragma unroll
-    for (int e = 0; e < kEach; e++)
-        if (e * kThreads < chunks) store(e * kThreads + threadIdx.x, x[e]);
-    for (int chunk = kEach * kThreads + threadIdx.x; chunk < chunks; chunk += kThreads) {
-        load(chunk, more);
-        store(chunk, more);
+    if (thread == 0) *to.scale_at(row, 0) = scale;
+    for (bool held = true; first > 0; held = false) {  // the last first, which are held
+        first -= kHeld;
+        if (!held) each(first, load);
+        each(first, [&](int chunk, const uint4 (&x)[2]) { *reinterpret_cast<uint4 *>(to.chunk_at(row, chunk / 8, chunk % 8)) = e4m3_chunk(x).codes(scale); });
     }
 }
 

@@ -1,8 +1,8 @@
 // Linear for many rows and f8 or f8block weights (layout frag), activations in e4m3: tiles of kRows rows by 64·kTeams outputs.
 //
 // First, for f8block, quantise_linear: block kThreads threads, grid ceil(Rows*W.Cols/(16*kThreads)); writes codes and scales to
-// scratch, ceil(Rows/128)*128*W.Cols/32*33 bytes. For f8 quantise_linear_rows: block kThreads threads, grid Rows; ceil(Rows/128)*128*
-// (W.Cols+4) bytes. Then linear_e4m3: block (kTeams*kParts+1)*128 threads, one to a multiprocessor (min_blocks
+// scratch, ceil(Rows/128)*128*W.Cols/32*33 bytes. For f8 quantise_linear_rows: block kThreads threads, grid ceil(Rows/(kThreads/kTeam));
+// ceil(Rows/128)*128*(W.Cols+4) bytes. Then linear_e4m3: block (kTeams*kParts+1)*128 threads, one to a multiprocessor (min_blocks
 // 1); cluster kCluster, blocks next to one another along outputs, which share rows; dynamic shared memory atlas::linear_e4m3_shared<…>.
 // Grid: any multiple of the cluster, at most a block per tile, that is kCluster*ceil(Rows/kRows)*ceil(W.Rows/(64*kTeams*kCluster)).
 // W.Cols%128 == 0, In aligned to 16 bytes. Any Rows, OutPitch and alignment of Out. Instances of the same kParts give the same bits.
@@ -24,9 +24,9 @@ __device__ void quantise_linear(const atlas_Linear &a, void *scratch) {
     atlas::quantise_rows<kThreads>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
 }
 
-template <int kThreads, int kEach>
+template <int kThreads, int kTeam, int kEach>
 __device__ void quantise_linear_rows(const atlas_Linear &a, void *scratch) {
-    atlas::quantise_whole_row<kThreads, kEach>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.W.Cols);
+    atlas::quantise_whole_rows<kThreads, kTeam, kEach>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols, blockIdx.x);
 }
 
 template <atlas_Scheme kScheme, int kTeams, int kParts, int kRows, int kStages, int kCluster>

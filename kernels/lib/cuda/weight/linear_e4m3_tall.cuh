@@ -3,12 +3,12 @@
 // two times 128 outputs; at 128 by 128, blocks would ask the L2 cache for more than it gives. Gated, the second 128 are what the first gate.
 //
 // First, for f8block, prepare_linear: block kThreads threads; ceil(Rows*W.Cols/(16*kThreads*kEach)) blocks quantise activations, then
-// blocks of a warp for every kEach times 128 columns of a strip unpack weights. For f8 prepare_linear_rows, where Rows blocks
-// quantise. Then linear_e4m3_tall: block 384 threads, min_blocks 1; cluster kCluster,
+// blocks of a warp for every kEach times 128 columns of a strip unpack weights. For f8 prepare_linear_rows, where
+// ceil(Rows/(kThreads/kTeam)) blocks quantise. Then linear_e4m3_tall: block 384 threads, min_blocks 1; cluster kCluster,
 // 1 or 2, blocks next to one another along rows, which share weights; dynamic shared memory atlas::e4m3_tall<…>::kShared; grid any
 // multiple of the cluster, at most a block per tile, of which there are kCluster*ceil(Rows/(128*kCluster))*ceil(W.Rows/256).
-// W.Cols%128 == 0, In aligned to 16 bytes; gated, W.Rows%256 == 0. Scratch memory: that of linear_e4m3.cuh, then W.Rows rounded up to
-// 256, times W.Cols/128*128.25, or W.Cols for f8. Bits are those of kParts 1 there.
+// W.Cols%128 == 0, for f8 W.Cols%256 == 0; In aligned to 16 bytes; gated, W.Rows%256 == 0. Scratch memory: that of linear_e4m3.cuh, then W.Rows rounded up to
+// 256, times W.Cols/128*128.25, or W.Cols for f8. For f8block bits are those of kParts 1 there.
 #pragma once
 #include "lib/cuda/weight/e4m3_wide.cuh"
 #include "lib/cuda/weight/linear_wide.cuh"
@@ -79,55 +79,68 @@ struct e4m3_tall : wide<2, 128, 256 * 128 + (kBlocks ? 1024 : 0), kStages, kClus
     __device__ uint32_t weight_scales(int slot) const { return row_scales(slot) + 512; }
 };
 
-// A warpgroup's sums of 64 rows by two times 128 outputs. Products of each 128 columns are summed by themselves, then added, in blocks
-// by fma with the product of both scales: tensor cores add with 14 bits or so.
+// A warpgroup's sums of 64 rows by two times 128 outputs. Products of kTogether times 128 columns are summed by themselves, then added, in
+// blocks by fma with the product of both scales: tensor cores add with 14 bits or so.
 template <bool kBlocks>
 struct tall_sums {
+    static constexpr int kTogether = kBlocks ? 1 : 2;
+
     float part[2][64];
 
     template <typename Pipe, typename Stage>
     __device__ void multiply(const Pipe &pipe, Stage &now, const turns &turn, int blocks) {
 #pragma unroll
         for (int i = 0; i < 64; i++) part[0][i] = part[1][i] = 0;
-        const int place = scale_place(warp() * 16 + lane() / 4);  // of row g; row g+8 is two further
         float c[64];
-        for (int block = 0; block < blocks; block++) {
+        for (int block = 0; block < blocks; block += kTogether) add(pipe, now, turn, c);
+    }
+    template <typename Pipe, typename Stage>
+    __device__ void add(const Pipe &pipe, Stage &now, const turns &turn, float (&c)[64]) {
+        const int place = scale_place(warp() * 16 + lane() / 4);  // of row g; row g+8 is two further
+        int slots[kTogether];
+#pragma unroll
+        for (int i = 0; i < kTogether; i++) {
             pipe.wait_full(now);
-            const uint64_t rows = factor(pipe.rows(now.slot) + Pipe::team() * 8192);
-            float of_rows[2];
-#pragma unroll
-            for (int h = 0; kBlocks && h < 2; h++) of_rows[h] = __uint_as_float(load_shared1(pipe.row_scales(now.slot) + place * 4 + h * 8));
-#pragma unroll
-            for (int p = 0; p < 2; p++) {
-                const uint64_t weights = factor(pipe.weights(now.slot) + p * 16384);
-                turn.wait();
-                begin_products();
-#pragma unroll
-                for (int k = 0; k < 4; k++) multiply_e4m3(c, rows + k * 2, weights + k * 2, k > 0);
-                commit_products();
-                turn.pass();
-                uint32_t of_strips[8];
-#pragma unroll
-                for (int h = 0; kBlocks && h < 2; h++) {
-                    const uint4 x = load_shared(pipe.weight_scales(now.slot) + p * 32 + h * 16);
-                    of_strips[4 * h] = x.x, of_strips[4 * h + 1] = x.y, of_strips[4 * h + 2] = x.z, of_strips[4 * h + 3] = x.w;
-                }
-                wait_products<0>();
-                pin(c);
-                if (p == 1) pipe.release(now.slot);
-                if constexpr (kBlocks) {
-#pragma unroll
-                    for (int s = 0; s < 8; s++) {
-                        const float strip = __uint_as_float(of_strips[s]), f[2] = {of_rows[0] * strip, of_rows[1] * strip};
-#pragma unroll
-                        for (int i = 0; i < 8; i++) part[p][s * 8 + i] = fmaf(c[s * 8 + i], f[i / 2 % 2], part[p][s * 8 + i]);
-                    }
-                } else {
-#pragma unroll
-                    for (int i = 0; i < 64; i++) part[p][i] += c[i];
-                }
-            }
+            slots[i] = now.slot;
             now.next();
+        }
+        float of_rows[2];
+#pragma unroll
+        for (int h = 0; kBlocks && h < 2; h++) of_rows[h] = __uint_as_float(load_shared1(pipe.row_scales(slots[0]) + place * 4 + h * 8));
+#pragma unroll
+        for (int p = 0; p < 2; p++) {
+            turn.wait();
+            begin_products();
+#pragma unroll
+            for (int i = 0; i < kTogether; i++) {
+                const uint64_t rows = factor(pipe.rows(slots[i]) + Pipe::team() * 8192), weights = factor(pipe.weights(slots[i]) + p * 16384);
+#pragma unroll
+                for (int k = 0; k < 4; k++) multiply_e4m3(c, rows + k * 2, weights + k * 2, i + k > 0);
+            }
+            commit_products();
+            turn.pass();
+            uint32_t of_strips[8];
+#pragma unroll
+            for (int h = 0; kBlocks && h < 2; h++) {
+                const uint4 x = load_shared(pipe.weight_scales(slots[0]) + p * 32 + h * 16);
+                of_strips[4 * h] = x.x, of_strips[4 * h + 1] = x.y, of_strips[4 * h + 2] = x.z, of_strips[4 * h + 3] = x.w;
+            }
+            wait_products<0>();
+            pin(c);
+#pragma unroll
+            for (int i = 0; i < kTogether; i++)
+                if (p == 1) pipe.release(slots[i]);
+            if constexpr (kBlocks) {
+#pragma unroll
+                for (int s = 0; s < 8; s++) {
+                    const float strip = __uint_as_float(of_strips[s]), f[2] = {of_rows[0] * strip, of_rows[1] * strip};
+#pragma unroll
+                    for (int i = 0; i < 8; i++) part[p][s * 8 + i] = fmaf(c[s * 8 + i], f[i / 2 % 2], part[p][s * 8 + i]);
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < 64; i++) part[p][i] += c[i];
+            }
         }
     }
     // Where a scale is of a whole row.
@@ -208,13 +221,14 @@ __device__ void prepare_linear(const Op &a, void *scratch) {
         atlas::unpack_weights<ATLAS_SCHEME_F8BLOCK, kThreads, kEach>(in, a.W, blockIdx.x - quantising);
 }
 
-template <int kThreads, int kEach, int kUnpacked, typename Op>
+template <int kThreads, int kTeam, int kEach, int kUnpacked, typename Op>
 __device__ void prepare_linear_rows(const Op &a, void *scratch) {
     const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
-    if (int(blockIdx.x) < a.Rows)
-        atlas::quantise_whole_row<kThreads, kEach>(in, a.In, a.W.Cols);
+    const int quantising = (a.Rows + kThreads / kTeam - 1) / (kThreads / kTeam);
+    if (int(blockIdx.x) < quantising)
+        atlas::quantise_whole_rows<kThreads, kTeam, kEach>(in, a.In, a.Rows, a.W.Cols, blockIdx.x);
     else
-        atlas::unpack_weights<ATLAS_SCHEME_F8, kThreads, kUnpacked>(in, a.W, blockIdx.x - a.Rows);
+        atlas::unpack_weights<ATLAS_SCHEME_F8, kThreads, kUnpacked>(in, a.W, blockIdx.x - quantising);
 }
 
 template <atlas_Scheme kScheme, int kStages, int kCluster>
