@@ -58,6 +58,9 @@ func linearCases(o Options) []*Case {
 		if !o.Short {
 			list = append(list, tallCases(scheme)...)
 		}
+		if !o.Short && scheme == op.SchemeBF16 {
+			list = append(list, largeCases(scheme)...)
+		}
 		for i, s := range shapes(scheme, o) {
 			for k, rows := range rowCounts(o) {
 				x := op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)}
@@ -95,6 +98,14 @@ func tallCases(scheme op.Scheme) []*Case {
 		list = append(list, of(fmt.Sprintf("%s 256×8448 rows 257", scheme), op.Linear{W: w, Rows: 257, OutPitch: 256}).with(factored(scheme)))
 	}
 	return list
+}
+
+// largeCases are of so many rows and outputs that a GPU takes its larger tiles, of which the last ones lie half outside.
+func largeCases(scheme op.Scheme) []*Case {
+	return []*Case{
+		of(fmt.Sprintf("%s 8440×40 rows 65 bias", scheme), op.Linear{W: matrix(scheme, 8440, 40), Rows: 65, OutPitch: 8440}).with("Bias"),
+		of(fmt.Sprintf("%s 16760×40 rows 140 pitch", scheme), op.Linear{W: matrix(scheme, 16760, 40), Rows: 140, OutPitch: 16765}),
+	}
 }
 
 // tallLogits are of all rows, the last first.

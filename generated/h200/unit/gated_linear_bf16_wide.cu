@@ -20,5 +20,5 @@ struct atlas_gated_linear_bf16_wide_arguments : arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_bf16_wide(const __grid_constant__ atlas_gated_linear_bf16_wide_arguments a) {
-    gated_linear_wide<128, 4, 2>(a.op, a.tiles);
+    gated_linear_wide<4>(a.op, a.tiles);
 }

@@ -25,5 +25,5 @@ struct atlas_gated_linear_nvfp4_unpacked_1_arguments : arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_nvfp4_unpacked_1(const __grid_constant__ atlas_gated_linear_nvfp4_unpacked_1_arguments a) {
-    gated_linear_unpacked<4, 2>(a.op, a.scratch, a.tiles);
+    gated_linear_unpacked<4>(a.op, a.scratch, a.tiles);
 }

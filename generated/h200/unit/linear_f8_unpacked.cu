@@ -25,5 +25,5 @@ struct atlas_linear_f8_unpacked_1_arguments : arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8_unpacked_1(const __grid_constant__ atlas_linear_f8_unpacked_1_arguments a) {
-    linear_unpacked<4, 2>(a.op, a.scratch, a.tiles);
+    linear_unpacked<4>(a.op, a.scratch, a.tiles);
 }

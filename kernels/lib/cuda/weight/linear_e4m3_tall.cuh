@@ -236,7 +236,7 @@ __device__ void linear_e4m3_tall(const atlas_Linear &a, void *scratch) {
     constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;
     const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
     const atlas::e4m3_weights w(in, a.W.Rows, a.W.Cols, kBlocks);
-    const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, a.W.Rows, true);
+    const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, a.W.Rows);
     atlas::multiply_tall<kBlocks, kStages, kCluster, 256>(in, w, a.W.Cols / 128, w.rows / 256, 128, [&](int row, int tile, atlas::tall_sums<kBlocks> &sums) {
 #pragma unroll
         for (int p = 0; p < 2; p++) {
@@ -255,7 +255,7 @@ __device__ void gated_linear_e4m3_tall(const atlas_GatedLinear &a, void *scratch
     const int outs = a.W.Rows / 2;
     atlas_Linear plain = {};
     plain.W = a.W;
-    const atlas::wide_outputs to(a.Out, a.Rows, outs, outs, true);
+    const atlas::wide_outputs to(a.Out, a.Rows, outs, outs);
     atlas::multiply_tall<kBlocks, kStages, kCluster, 128>(in, w, a.W.Cols / 128, (outs + 127) / 128, outs, [&](int row, int tile, atlas::tall_sums<kBlocks> &sums) {
 #pragma unroll
         for (int p = 0; p < 2 && a.W.Scale; p++) atlas::scale_outputs<128>(plain, p * outs + tile * 128 + atlas::lane() % 4 * 2, sums.part[p]);

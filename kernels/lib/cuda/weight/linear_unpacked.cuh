@@ -2,7 +2,7 @@
 // layout of bf16 weights, and multiplied as such. So many rows take them that this costs less than decoding in each tile.
 //
 // First unpack_tiles: block kThreads threads, a warp for every 64 columns of a strip, grid
-// ceil(ceil(W.Rows/16)*ceil(W.Cols/64)/(kThreads/32)). Then linear_unpacked: as linear_wide with kOut 256. Scratch memory:
+// ceil(ceil(W.Rows/16)*ceil(W.Cols/64)/(kThreads/32)). Then linear_unpacked: as linear_wide with tiles of 256 by 128. Scratch memory:
 // ceil(W.Rows/64)*ceil(W.Cols/64)*8192.
 #pragma once
 #include "lib/cuda/weight/frag_wide.cuh"
@@ -58,16 +58,16 @@ __device__ void unpack_tiles(const Op &a, void *scratch) {
         }
 }
 
-template <int kStages, int kAcross>
+template <int kStages>
 __device__ void linear_unpacked(const atlas_Linear &a, void *scratch, const atlas_TensorMap *in) {
     atlas_Linear plain = a;
     plain.W = atlas::unpacked(a.W, scratch);
-    linear_wide<128, 256, kStages, kAcross, 1, false, true>(plain, in);
+    linear_wide<256, 128, kStages, 1, 2, false, true>(plain, in);
 }
 
-template <int kStages, int kAcross>
+template <int kStages>
 __device__ void gated_linear_unpacked(const atlas_GatedLinear &a, void *scratch, const atlas_TensorMap *in) {
     atlas_GatedLinear plain = a;
     plain.W = atlas::unpacked(a.W, scratch);
-    gated_linear_wide<128, kStages, kAcross, true>(plain, in);
+    gated_linear_wide<kStages, true>(plain, in);
 }

@@ -1,15 +1,14 @@
 // Linear and GatedLinear for many rows and bf16 weights (layout tile64) with wgmma: tiles of kRows rows by kOut outputs.
 //
 // A cluster is kAcross blocks next to one another along rows, which share weights, times kAlong along outputs, which share rows.
-// Block: kRows*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024, with kOut 256 the
-// block's most. min_blocks 1. Grid: any multiple of the cluster, at most a block per tile, of which there are
+// Block: min(kRows,128)*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024. min_blocks 1.
+// Grid: any multiple of the cluster, at most a block per tile, of which there are
 // kAcross*kAlong*ceil(Rows/(kRows*kAcross))*ceil(W.Rows/(kOut*kAlong)); blocks go on to further tiles. Tile of the copy engine:
-// In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0. kRows 64 or 128; kOut 32, 64, 128, 192 or 256. Any Rows, OutPitch and
-// alignment of Out. All instances give the same bits.
+// In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0. kRows 64, 128, or 256 with kOut at most 128; kOut 32, 64, 128 or 192.
+// Any Rows, OutPitch and alignment of Out. All instances give the same bits.
 //
-// Gated, kOut is 256: 128 outputs and those they gate, so that W.Rows%256 == 0. kMade: weights are what the kernel before made.
+// Gated, kOut is 128: 64 outputs and those they gate, so that W.Rows%128 == 0. kMade: weights are what the kernel before made.
 #pragma once
-#include "lib/cuda/ptx/store.cuh"
 #include "lib/cuda/weight/wide.cuh"
 
 namespace atlas {
@@ -41,14 +40,14 @@ __device__ void scale_outputs(const atlas_Linear &a, int n, float (&c)[kSums]) {
 struct wide_outputs {
     atlas_act *to;
     int rows, pitch, outs;
-    bool whole;  // rows and their parts are whole vectors of eight
+    bool whole;  // rows begin at whole vectors of eight
 
-    __device__ wide_outputs(atlas_act *to, int rows, int pitch, int outs, bool vectors) : to(to), rows(rows), pitch(pitch), outs(outs) {
-        whole = vectors && pitch % 8 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0;
+    __device__ wide_outputs(atlas_act *to, int rows, int pitch, int outs) : to(to), rows(rows), pitch(pitch), outs(outs) {
+        whole = pitch % 8 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0;
     }
 
-    // Stores kOuts sums of each of a warp's 16 rows, of which the first is number kFrom of c.
-    template <int kOuts, int kFrom = 0, int kSums>
+    // Stores kOuts sums of each of a warp's 16 rows.
+    template <int kOuts, int kSums>
     __device__ void store(int row, int out, const float (&c)[kSums]) const {
         const int g = lane() / 4, t = lane() % 4;
 #pragma unroll
@@ -56,7 +55,7 @@ struct wide_outputs {
             uint32_t low[4], high[4];
 #pragma unroll
             for (int l = 0; l < 4; l++) {
-                const float *x = c + kFrom / 2 + (j + l) * 4;
+                const float *x = c + (j + l) * 4;
                 low[l] = narrow(x[0], x[1]), high[l] = narrow(x[2], x[3]);
             }
             transpose_quad(low);
@@ -67,27 +66,34 @@ struct wide_outputs {
             if (row + g + 8 < rows) store_outputs(at + size_t(8) * pitch, high, outs - n, whole);
         }
     }
-    // The first 128 by way of shared memory, where whole: the copy engine stores them while tensor cores have the next tile.
-    template <int kSums>
-    __device__ void store_staged(uint32_t stage, int row, int out, const float (&c)[kSums]) const;
 };
 
-constexpr int kStagedPitch = 256 + 16, kStagedBytes = 16 * kStagedPitch;  // of a warp; eight rows meet no bank twice
-template <int kSums>
-__device__ void wide_outputs::store_staged(uint32_t stage, int row, int out, const float (&c)[kSums]) const {
-    const uint32_t at = stage + (lane() % 8 + lane() / 8 % 2 * 8) * kStagedPitch + lane() / 16 * 16;
-    wait_stores_read();  // of the tile before
-    __syncwarp();
+// Multiplies a tile's steps, kParts times 64 rows of this warpgroup by kOut outputs, as multiply_tile does one.
+template <int kOut, int kParts, typename Pipe, typename Stage>
+__device__ void multiply_parts(const Pipe &pipe, Stage &now, int steps, float (&c)[kParts][kOut / 2]) {
 #pragma unroll
-    for (int j = 0; j < 8; j++) {
-        const float *x = c + j * 8;
-        store_matrices(at + j * 32, narrow(x[0], x[1]), narrow(x[2], x[3]), narrow(x[4], x[5]), narrow(x[6], x[7]));
+    for (int p = 0; p < kParts; p++)
+#pragma unroll
+        for (int i = 0; i < kOut / 2; i++) c[p][i] = 0;
+    int before = 0;
+    for (int step = 0; step < steps; step++) {
+        pipe.wait_full(now);
+        const uint64_t rows = factor(pipe.rows(now.slot) + Pipe::team() * kParts * 8192), weights = factor(pipe.weights(now.slot));
+        begin_products();
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+#pragma unroll
+            for (int p = 0; p < kParts; p++) multiply(c[p], rows + p * 512 + k * 2, weights + k * 2);
+        commit_products();
+        wait_products<1>();
+        if (step) pipe.release(before);
+        before = now.slot;
+        now.next();
     }
-    fence_shared();
-    __syncwarp();
-    const int left = min(128, outs - out), r = row + lane();
-    if (lane() < 16 && r < rows && left > 0) store_bulk(to + size_t(r) * pitch + out, stage + lane() * kStagedPitch, left * 2);
-    commit_stores();
+    wait_products<0>();
+#pragma unroll
+    for (int p = 0; p < kParts; p++) pin(c[p]);
+    pipe.release(before);
 }
 
 }  // namespace atlas
@@ -95,100 +101,101 @@ __device__ void wide_outputs::store_staged(uint32_t stage, int row, int out, con
 template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false, bool kMade = false>
 __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
-    constexpr bool kStaged = kOut == 256, kMany = kRows == 128 && kOut > 128;  // sums that take more than a thread's share of registers
+    constexpr int kTeams = kRows > 64 ? 2 : 1, kParts = kRows / 64 / kTeams;
+    constexpr bool kMany = kParts * kOut > 128, kMost = kParts * kOut == 256 && !kGated;  // sums that take more than a thread's share of registers
     constexpr int kWidth = kGated ? kOut / 2 : kOut;  // outputs of a tile
     static_assert((kOut == 32 || kOut % 64 == 0) && kPieces % kAcross == 0 && kShare % 8 == 0, "whole pieces for each block");
-    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, kAcross * kAlong, true>;
-    static_assert(!kStaged || kStages * (pipe_t::kStageBytes + 16) + kRows / 16 * atlas::kStagedBytes <= kSharedPerBlock, "fits, from an aligned address on");
+    using pipe_t = atlas::wide<kTeams, kRows, kOut * 128, kStages, kAcross * kAlong, true>;
     const pipe_t pipe;
     const int steps = atlas::tiles64(a.W.Cols), across = pipe.rank % kAcross, along = pipe.rank / kAcross;
     const int row_tiles = (a.Rows + kRows * kAcross - 1) / (kRows * kAcross), outs = kGated ? a.W.Rows / 2 : a.W.Rows, out_tiles = (outs + kWidth * kAlong - 1) / (kWidth * kAlong);
     const int first = blockIdx.x / (kAcross * kAlong), stride = gridDim.x / (kAcross * kAlong), tiles = row_tiles * out_tiles;
     atlas::release_next();
     if (pipe_t::copies()) {
-        if constexpr (kMany) atlas::give_registers<kOut < 256 || kGated ? 56 : 40>();
-        if (threadIdx.x == kRows * 2) {
+        if constexpr (kMany) atlas::give_registers<kMost ? 40 : 56>();
+        if (threadIdx.x == kTeams * 128) {
             atlas::prefetch_map(in);
             if constexpr (kMade) atlas::wait_for_previous();
             atlas::stage<kStages> now;
-            int row = 0, out = 0;
-            const auto copy_weights = [&](int slot, int step) {
-                const uint32_t full = pipe.full + slot * 8;
-                atlas::arrive_expecting(full, pipe_t::kRowBytes + (kGated ? kPieces : max(0, min(kPieces, (outs - out + 63) / 64))) * kPieceBytes);
-                const atlas_act *from = atlas::tile64(a.W, 0, out / 64, step) + out % 64 * 64;
-#pragma unroll
-                for (int i = 0; i < kPieces; i++) {
-                    if (!kGated && out + i * 64 >= outs || i % kAcross != across) continue;
-                    const uint32_t to = pipe.weights(slot) + i * kPieceBytes;
-                    const int further = kGated && i >= kPieces / 2 ? outs / 64 - kPieces / 2 : 0;
-                    const atlas_act *piece = from + size_t(i + further) * steps * atlas::kTile64;
-                    if constexpr (kAcross > 1)
-                        atlas::copy_bulk_to(to, piece, kPieceBytes, full, ((1 << kAcross) - 1) << along * kAcross);
-                    else
-                        atlas::copy_bulk(to, piece, kPieceBytes, full);
-                }
-            };
-            const auto copy_rows = [&](int slot, int step) {
-                const uint32_t full = pipe.full + slot * 8, to = pipe.rows(slot) + along * kShare * 128;
-                if constexpr (kAlong > 1) {
-                    int blocks = 0;
-                    for (int i = 0; i < kAlong; i++) blocks |= 1 << (i * kAcross + across);
-                    atlas::copy_box_to(to, in, step * 64, row + along * kShare, full, blocks);
-                } else {
-                    atlas::copy_box(to, in, step * 64, row, full);
-                }
-            };
             for (int i = first; i < tiles; i += stride) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-                row = (at.row * kAcross + across) * kRows, out = (at.out * kAlong + along) * kWidth;
+                const int row = (at.row * kAcross + across) * kRows, out = (at.out * kAlong + along) * kWidth;
+                const int pieces = kGated ? kPieces : max(0, min(kPieces, (outs - out + 63) / 64));
+                const atlas_act *from = atlas::tile64(a.W, 0, out / 64, 0) + out % 64 * 64;
+                const auto copy_weights = [&](int slot, int step) {
+                    const uint32_t full = pipe.full + slot * 8;
+#pragma unroll
+                    for (int j = 0; j < kPieces; j++) {
+                        if (j >= pieces || j % kAcross != across) continue;
+                        const uint32_t to = pipe.weights(slot) + j * kPieceBytes;
+                        const int further = kGated && j >= kPieces / 2 ? outs / 64 - kPieces / 2 : 0;
+                        const atlas_act *piece = from + (size_t(j + further) * steps + step) * atlas::kTile64;
+                        if constexpr (kAcross > 1)
+                            atlas::copy_bulk_to(to, piece, kPieceBytes, full, ((1 << kAcross) - 1) << along * kAcross);
+                        else
+                            atlas::copy_bulk(to, piece, kPieceBytes, full);
+                    }
+                };
+                const auto copy_rows = [&](int slot, int step) {
+                    const uint32_t full = pipe.full + slot * 8, to = pipe.rows(slot) + along * kShare * 128;
+                    if constexpr (kAlong > 1) {
+                        int blocks = 0;
+                        for (int j = 0; j < kAlong; j++) blocks |= 1 << (j * kAcross + across);
+                        atlas::copy_box_to(to, in, step * 64, row + along * kShare, full, blocks);
+                    } else {
+                        atlas::copy_box(to, in, step * 64, row, full);
+                    }
+                };
+                const int bytes = pipe_t::kRowBytes + pieces * kPieceBytes;
                 int step = 0;
                 if (i == first) {  // weights depend on no kernel before this one, if not made by it
                     const int early = min(steps, kStages);
-                    for (; step < early; step++) copy_weights(step, step);
+                    for (; step < early; step++) {
+                        atlas::arrive_expecting(pipe.full + step * 8, bytes);
+                        copy_weights(step, step);
+                    }
                     atlas::wait_for_previous();
                     for (step = 0; step < early; step++, now.next()) copy_rows(step, step);
                 }
                 for (; step < steps; step++, now.next()) {
                     atlas::wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
-                    copy_weights(now.slot, step);
+                    atlas::arrive_expecting(pipe.full + now.slot * 8, bytes);
                     copy_rows(now.slot, step);
+                    copy_weights(now.slot, step);
                 }
             }
         }
         __syncwarp();
     } else {
-        if constexpr (kMany) atlas::take_registers<kOut < 256 || kGated ? 224 : 232>();
+        if constexpr (kMany) atlas::take_registers<kMost ? 232 : 224>();
         atlas::stage<kStages> now;
-        const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, outs, !kStaged || outs % 8 == 0);
-        const uint32_t stage = pipe.data + kStages * (pipe_t::kStageBytes + 16) + atlas::warp() * atlas::kStagedBytes;
+        const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, outs);
         const int t = atlas::lane() % 4;
         atlas::wait_for_previous();
         for (int i = first; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-            float c[kOut / 2];
-            atlas::multiply_tile<kOut>(pipe, now, steps, c);
-            const int row = (at.row * kAcross + across) * kRows + atlas::warp() * 16, out = (at.out * kAlong + along) * kWidth;
-            if (a.W.Scale || a.Bias) atlas::scale_outputs<kWidth>(a, out + t * 2, c);
-            if constexpr (kGated) {
-                if (a.W.Scale) atlas::scale_outputs<kWidth, kWidth>(a, outs + out + t * 2, c);
+            float c[kParts][kOut / 2];
+            atlas::multiply_parts<kOut>(pipe, now, steps, c);
+            const int out = (at.out * kAlong + along) * kWidth;
+            int row = (at.row * kAcross + across) * kRows + pipe_t::team() * kParts * 64 + atlas::warp() % 4 * 16;
 #pragma unroll
-                for (int j = 0; j < kWidth / 2; j += 2) atlas::pass_gates(c[j], c[j + 1], c[kWidth / 2 + j], c[kWidth / 2 + j + 1]);
-            }
-            if (kStaged && to.whole) {  // the rest at once: another part would wait for the copy engine
-                to.store_staged(stage, row, out, c);
-                if constexpr (kWidth > 128) to.store<kWidth - 128, 128>(row, out + 128, c);
-            } else {
-                to.store<kWidth>(row, out, c);
+            for (int p = 0; p < kParts; p++, row += 64) {
+                if (a.W.Scale || a.Bias) atlas::scale_outputs<kWidth>(a, out + t * 2, c[p]);
+                if constexpr (kGated) {
+                    if (a.W.Scale) atlas::scale_outputs<kWidth, kWidth>(a, outs + out + t * 2, c[p]);
+#pragma unroll
+                    for (int j = 0; j < kWidth / 2; j += 2) atlas::pass_gates(c[p][j], c[p][j + 1], c[p][kWidth / 2 + j], c[p][kWidth / 2 + j + 1]);
+                }
+                to.store<kWidth>(row, out, c[p]);
             }
         }
-        if (kStaged) atlas::wait_stores();
     }
     pipe.end();
 }
 
-template <int kRows, int kStages, int kAcross, bool kMade = false>
+template <int kStages, bool kMade = false>
 __device__ void gated_linear_wide(const atlas_GatedLinear &a, const atlas_TensorMap *in) {
     atlas_Linear plain = {};
     plain.Out = a.Out, plain.In = a.In, plain.W = a.W, plain.Rows = a.Rows, plain.OutPitch = a.W.Rows / 2;
-    linear_wide<kRows, 256, kStages, kAcross, 1, true, kMade>(plain, in);
+    linear_wide<256, 128, kStages, 1, 2, true, kMade>(plain, in);
 }

@@ -15,10 +15,10 @@ struct arguments {
     atlas_Linear op;
 };
 
-struct atlas_linear_bf16_wide_128x256_arguments : arguments {
+struct atlas_linear_bf16_wide_256x128_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_bf16_wide_128x256(const __grid_constant__ atlas_linear_bf16_wide_128x256_arguments a) {
-    linear_wide<128, 256, 4, 2, 1>(a.op, a.tiles);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_bf16_wide_256x128(const __grid_constant__ atlas_linear_bf16_wide_256x128_arguments a) {
+    linear_wide<256, 128, 4, 1, 2>(a.op, a.tiles);
 }
