@@ -27,6 +27,7 @@ const maxLength = 1000
 type Scope struct {
 	pkg      *types.Package
 	fields   map[string]contract.Field // "Rows", "W.Rows"
+	scheme   string                    // the field by which calls are told apart: that of the first Weight
 	switches map[string]bool           // features and options
 	spelling map[string]string         // of other variables, in Go
 }
@@ -37,6 +38,9 @@ func OpScope(c *contract.Contract, op *contract.Struct, switches []string, const
 	s := newScope(c)
 	for _, f := range op.Fields {
 		if f.Kind == contract.WeightField {
+			if s.scheme == "" {
+				s.scheme = f.Name + ".Scheme"
+			}
 			var inner []*types.Var
 			for _, g := range c.Weight.Fields {
 				s.fields[f.Name+"."+g.Name] = g

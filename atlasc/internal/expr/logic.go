@@ -80,7 +80,7 @@ func (e *Expr) schemeComparison(x *ast.BinaryExpr) (int64, bool) {
 		field, other = other, field
 	}
 	v := e.info.Types[other].Value
-	if f, _, ok := e.field(field); !ok || f.Type != "Scheme" || v == nil {
+	if v == nil || types.ExprString(ast.Unparen(field)) != e.scope.scheme {
 		return 0, false
 	}
 	return constant.Int64Val(v)
