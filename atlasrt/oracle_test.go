@@ -45,6 +45,9 @@ func (p patient) GatedLinear(q op.Stream, x op.GatedLinear) bool {
 	return serve(q, x, p.Set.GatedLinear)
 }
 func (p patient) NormRoute(q op.Stream, x op.NormRoute) bool { return serve(q, x, p.Set.NormRoute) }
+func (p patient) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
+	return serve(q, x, p.Set.NormRouteUp)
+}
 
 func (p patient) LinearAdd(q op.Stream, x op.LinearAdd) bool { return serve(q, x, p.Set.LinearAdd) }
 func (p patient) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {

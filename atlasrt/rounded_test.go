@@ -70,6 +70,10 @@ func (w roundWatch) GatedLinear(q op.Stream, x op.GatedLinear) bool {
 	return w.Set.GatedLinear(w.note(q, linear(op.Linear{W: x.W, Rows: x.Rows})), x)
 }
 
+func (w roundWatch) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
+	return w.Set.NormRouteUp(w.note(q, up(op.ExpertUp{W: x.W, Rows: x.Rows, TopK: x.TopK})), x)
+}
+
 func (w roundWatch) LinearAdd(q op.Stream, x op.LinearAdd) bool {
 	return w.Set.LinearAdd(w.note(q, linear(op.Linear{W: x.W, Rows: x.Rows})), x)
 }
@@ -135,6 +139,7 @@ func (r rounder) ExpertDown(q op.Stream, x op.ExpertDown) { r.set(down(x)).Exper
 func (r rounder) NormLinear(op.Stream, op.NormLinear) bool         { return false }
 func (r rounder) GatedLinear(op.Stream, op.GatedLinear) bool       { return false }
 func (r rounder) NormRoute(op.Stream, op.NormRoute) bool           { return false }
+func (r rounder) NormRouteUp(op.Stream, op.NormRouteUp) bool       { return false }
 func (r rounder) LinearAdd(op.Stream, op.LinearAdd) bool           { return false }
 func (r rounder) ExpertDownAdd(op.Stream, op.ExpertDownAdd) bool   { return false }
 func (r rounder) ExpertDownNorm(op.Stream, op.ExpertDownNorm) bool { return false }

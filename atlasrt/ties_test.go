@@ -38,8 +38,10 @@ func (w *routeWatch) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// NormRoute is left to the plain operations, of which Route is looked at.
-func (w *routeWatch) NormRoute(op.Stream, op.NormRoute) bool { return false }
+// Routers are left to the plain operations, of which Route is looked at.
+
+func (w *routeWatch) NormRoute(op.Stream, op.NormRoute) bool     { return false }
+func (w *routeWatch) NormRouteUp(op.Stream, op.NormRouteUp) bool { return false }
 
 // expertTies tells at which positions two experts tie within 1e-2 in some layer, where nothing is rounded.
 func expertTies(t *testing.T, folder string, tokens []int32) []bool {

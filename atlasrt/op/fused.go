@@ -9,6 +9,7 @@ type Fused interface {
 	NormLinear(Stream, NormLinear) bool
 	GatedLinear(Stream, GatedLinear) bool
 	NormRoute(Stream, NormRoute) bool
+	NormRouteUp(Stream, NormRouteUp) bool
 	LinearAdd(Stream, LinearAdd) bool
 	ExpertDownAdd(Stream, ExpertDownAdd) bool
 	ExpertDownNorm(Stream, ExpertDownNorm) bool
@@ -59,6 +60,28 @@ type NormRoute struct {
 	Scale     Ptr    `atlas:"in f32 [W.Cols]"`
 	Bias      Ptr    `atlas:"in? f32 [W.Rows]"`
 	W         Weight `atlas:"in"`
+	Rows      int32
+	TopK      int32
+	Normalise int32
+	Routing   Routing
+	Factor    float32
+	Eps       float32
+}
+
+// NormRouteUp is NormRoute, whose matrix is Router here, and ExpertUp of what it normalised, which nobody else is given.
+type NormRouteUp struct {
+	Out       Ptr    `atlas:"out act [Rows*TopK,W.Rows/2]"`
+	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
+	IDs       Ptr    `atlas:"out i32 [Rows,TopK]"`
+	Weights   Ptr    `atlas:"out f32 [Rows,TopK]"`
+	Order     Ptr    `atlas:"out i32 [Rows*TopK]"`
+	Starts    Ptr    `atlas:"out i32 [W.Count+1]"`
+	In        Ptr    `atlas:"in act [Rows,W.Cols]"`
+	Residual  Ptr    `atlas:"in? act [Rows,W.Cols]"`
+	Scale     Ptr    `atlas:"in f32 [W.Cols]"`
+	Bias      Ptr    `atlas:"in? f32 [W.Count]"`
+	W         Weight `atlas:"in"`
+	Router    Weight `atlas:"in"`
 	Rows      int32
 	TopK      int32
 	Normalise int32

@@ -18,7 +18,7 @@ type Case struct {
 	args    reflect.Value        // the op's struct: sizes and switches are set, addresses are not
 	given   map[string]bool      // optional fields that are not zero; a weight's "W.Scale" is one
 	values  map[string][]byte    // contents of buffers that are not just random
-	numbers map[string][]float64 // the same, to be rounded to the buffer's type; "W" is a matrix in bf16
+	numbers map[string][]float64 // the same, to be rounded to the buffer's type; a weight's name is a matrix in bf16
 	alias   map[string]string    // fields that have the address of another one
 	ids     []int32              // MoE: the expert of each pick
 }
@@ -28,7 +28,7 @@ type call interface {
 	op.Embedding | op.RMSNorm | op.Linear | op.SwiGLU | op.Logits |
 		op.RotaryAngles | op.RotaryCache | op.PagedAttention |
 		op.Route | op.ExpertUp | op.ExpertDown | op.Sample | op.Resolve |
-		op.NormLinear | op.GatedLinear | op.NormRoute | op.LinearAdd | op.ExpertDownAdd | op.ExpertDownNorm |
+		op.NormLinear | op.GatedLinear | op.NormRoute | op.NormRouteUp | op.LinearAdd | op.ExpertDownAdd | op.ExpertDownNorm |
 		op.Pack | op.Unpack | op.Copy | op.Fill | op.Convert
 }
 
@@ -85,7 +85,7 @@ func (c *Case) clone() *Case {
 	return &d
 }
 
-// weight is the case's matrix, if its op has one.
+// weight is the case's matrix, if its op has one, or the first of two.
 func (c *Case) weight() (op.Weight, bool) {
 	v := c.args.FieldByName("W")
 	if !v.IsValid() {
@@ -101,6 +101,20 @@ func (c *Case) random(seed uint64) *rand.Rand {
 	h.Write([]byte(c.Op + " " + c.Name))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
+
+// matrices names the case's weights, in the order of its struct.
+func (c *Case) matrices() []string {
+	var names []string
+	for i := range c.args.NumField() {
+		if c.args.Field(i).Type() == reflect.TypeFor[op.Weight]() {
+			names = append(names, c.args.Type().Field(i).Name)
+		}
+	}
+	return names
+}
+
+// matrix is one of them.
+func (c *Case) matrix(name string) op.Weight { return c.args.FieldByName(name).Interface().(op.Weight) }
 
 // matrix is a weight to be filled.
 func matrix(scheme op.Scheme, rows, cols int) op.Weight { return experts(scheme, 1, rows, cols) }

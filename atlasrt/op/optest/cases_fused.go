@@ -3,6 +3,7 @@ package optest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -16,7 +17,7 @@ func fusedCases(o Options) []*Case {
 		list = append(list, addCases(scheme, o)...)
 		list = append(list, downNormCases(scheme, o)...)
 	}
-	return append(list, normRouteCases(o)...)
+	return append(list, append(normRouteCases(o), normRouteUpCases(o)...)...)
 }
 
 // fusedShapes are matrices of an even number of outputs.
@@ -126,8 +127,6 @@ func downNormCases(scheme op.Scheme, o Options) []*Case {
 	return list
 }
 
-// normRouteCases have routers whose logits are far enough apart, once rounded to bf16, that no two experts tie: an expert's
-// row picks one column, and all rows add the same little of the other columns.
 func normRouteCases(o Options) []*Case {
 	var list []*Case
 	for i, s := range []struct{ rows, experts, cols, top int }{{1, 128, 2048, 8}, {16, 128, 2048, 8}, {4, 128, 2048, 8}, {8, 64, 576, 6}, {11, 48, 640, 4}, {2, 8, 96, 2}, {3, 5, 100, 1}, {5, 128, 1536, 8}, {7, 100, 1000, 3}, {33, 128, 2048, 8}} {
@@ -141,38 +140,66 @@ func normRouteCases(o Options) []*Case {
 			}
 			residual := (i+k)%2 == 0
 			c := of(fmt.Sprintf("rows %d experts %d columns %d top %d normalise %d routing %d", s.rows, s.experts, s.cols, s.top, x.Normalise, x.Routing)+word(residual, " residual"), x)
-			rng := rand.New(rand.NewPCG(uint64(s.cols), uint64(k)))
-			rest := make([]float64, s.cols)
-			for j := range rest {
-				rest[j] = rng.NormFloat64() / float64(4*s.cols)
-			}
-			for e := range s.experts {
-				row := append(make([]float64, s.experts), rest[s.experts:]...)
-				row[e] = 1
-				c.numbers["W"] = append(c.numbers["W"], row...)
-			}
-			ones := make([]float64, s.cols)
-			for j := range ones {
-				ones[j] = 1
-			}
-			c.numbers["Scale"] = ones
-			levels := distinct(s.rows, s.experts)
-			for r := range s.rows {
-				in := append([]float64{}, levels[r*s.experts:(r+1)*s.experts]...)
-				for len(in) < s.cols {
-					in = append(in, 2*rng.NormFloat64())
-				}
-				c.numbers["In"] = append(c.numbers["In"], in...)
-			}
-			if residual {
-				c.summed(true).numbers["Residual"] = make([]float64, s.rows*s.cols)
-				for j := range c.numbers["Residual"] { // half of what goes in comes from either side
-					c.numbers["In"][j] /= 2
-					c.numbers["Residual"][j] = c.numbers["In"][j]
-				}
-			}
+			c.apart("W", uint64(k), residual)
 			list = append(list, c)
 		}
 	}
 	return list
+}
+
+func normRouteUpCases(o Options) []*Case {
+	var list []*Case
+	for _, scheme := range schemes {
+		for i, s := range []struct{ rows, experts, inner, cols, top int }{{1, 128, 16, 512, 8}, {1, 16, 96, 2048, 8}, {2, 16, 48, 256, 3}, {1, 16, 768, 256, 8}, {1, 48, 16, 640, 1}, {1, 112, 16, 1984, 6}, {1, 16, 1008, 256, 5}} {
+			if o.Short && i > 2 {
+				break
+			}
+			s.cols = whole(scheme, s.cols)
+			for k := range 2 {
+				x := op.NormRouteUp{
+					W: experts(scheme, s.experts, 2*s.inner, s.cols), Router: matrix(op.SchemeBF16, s.experts, s.cols), Rows: int32(s.rows), TopK: int32(s.top),
+					Normalise: int32(k), Routing: op.Routing((i + k) / 2 % 2), Factor: []float32{1, 2.5}[i%2], Eps: 1e-6,
+				}
+				residual := (i+k)%2 == 0
+				name := fmt.Sprintf("%s rows %d experts %d×%d×%d top %d normalise %d routing %d", scheme, s.rows, s.experts, 2*s.inner, s.cols, s.top, x.Normalise, x.Routing)
+				c := of(name+word(residual, " residual"), x).with(factored(scheme))
+				c.apart("Router", uint64(k), residual)
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// apart gives a case a router whose logits are far enough apart, once rounded to bf16, that no two experts tie: an expert's
+// row picks one column, and all rows add the same little of the other columns.
+func (c *Case) apart(router string, seed uint64, residual bool) {
+	w := c.matrix(router)
+	rows, experts, cols := int(c.args.FieldByName("Rows").Int()), int(w.Rows), int(w.Cols)
+	rng := rand.New(rand.NewPCG(uint64(cols), seed))
+	rest := make([]float64, cols)
+	for j := range rest {
+		rest[j] = rng.NormFloat64() / float64(4*cols)
+	}
+	for e := range experts {
+		row := append(make([]float64, experts), rest[experts:]...)
+		row[e] = 1
+		c.numbers[router] = append(c.numbers[router], row...)
+	}
+	c.numbers["Scale"] = slices.Repeat([]float64{1}, cols)
+	levels := distinct(rows, experts)
+	for r := range rows {
+		in := append([]float64{}, levels[r*experts:(r+1)*experts]...)
+		for len(in) < cols {
+			in = append(in, 2*rng.NormFloat64())
+		}
+		c.numbers["In"] = append(c.numbers["In"], in...)
+	}
+	if !residual {
+		return
+	}
+	for j := range c.numbers["In"] { // half of what goes in comes from either side
+		c.numbers["In"][j] /= 2
+	}
+	c.summed(true).numbers["Residual"] = slices.Clone(c.numbers["In"])
 }

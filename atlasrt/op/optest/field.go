@@ -37,9 +37,9 @@ func (f field) items(visit func(from, to int64)) {
 	}
 }
 
-// fields lists the buffers of a case for activations of type act and matrices of packed bytes. Optional ones are there
-// where the case gives them. A Weight is two: its data, and its scale where that is given.
-func (c *Case) fields(act op.DType, packed int64) ([]field, error) {
+// fields lists the buffers of a case for activations of type act and matrices of so many packed bytes. Optional ones are
+// there where the case gives them. A Weight is two: its data, and its scale where that is given.
+func (c *Case) fields(act op.DType, packed func(op.Weight) int64) ([]field, error) {
 	var list []field
 	t := c.args.Type()
 	for i := range t.NumField() {
@@ -56,7 +56,7 @@ func (c *Case) fields(act op.DType, packed int64) ([]field, error) {
 			continue
 		}
 		if w, ok := c.args.Field(i).Interface().(op.Weight); ok {
-			list = append(list, weightFields(name, tag.role, w, packed, c.given[name+".Scale"])...)
+			list = append(list, weightFields(name, tag.role, w, packed(w), c.given[name+".Scale"])...)
 			continue
 		}
 		f := field{name: name, role: tag.role, first: tag.first}

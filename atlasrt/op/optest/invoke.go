@@ -13,7 +13,7 @@ var ops = [...]string{
 	"Embedding", "RMSNorm", "Linear", "SwiGLU", "Logits",
 	"RotaryAngles", "RotaryCache", "PagedAttention",
 	"Route", "ExpertUp", "ExpertDown", "Sample", "Resolve",
-	"NormLinear", "GatedLinear", "NormRoute", "LinearAdd", "ExpertDownAdd", "ExpertDownNorm",
+	"NormLinear", "GatedLinear", "NormRoute", "NormRouteUp", "LinearAdd", "ExpertDownAdd", "ExpertDownNorm",
 }
 
 // invoke calls the method that belongs to a struct, and reports whether the set served the call. A switch and not reflection by name, which would keep every method
@@ -62,6 +62,8 @@ func invoke(set bundle.Set, q op.Stream, args any) bool {
 		return set.GatedLinear(q, x)
 	case op.NormRoute:
 		return set.NormRoute(q, x)
+	case op.NormRouteUp:
+		return set.NormRouteUp(q, x)
 	case op.LinearAdd:
 		return set.LinearAdd(q, x)
 	case op.ExpertDownAdd:

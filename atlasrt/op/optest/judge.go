@@ -15,7 +15,7 @@ type prepared struct {
 	*Case
 	fields []field
 	target contents
-	raw    [][]byte // the weight's matrices as a checkpoint holds them
+	raw    map[string][][]byte // weights' matrices as a checkpoint holds them
 }
 
 // prepare fills the buffers of a case and packs its weights.
@@ -25,20 +25,23 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{Case: c}
+	p := &prepared{Case: c, raw: map[string][][]byte{}}
 	if p.target, err = c.fill(list, rng); err != nil {
 		return nil, err
 	}
-	if w, ok := c.weight(); ok {
-		if p.raw = checkpoints(w, rng); c.numbers["W"] != nil {
-			oracle.Encode(p.raw[0], op.BF16, c.numbers["W"])
+	for _, name := range c.matrices() {
+		w := c.matrix(name)
+		raw := checkpoints(w, rng)
+		if c.numbers[name] != nil {
+			oracle.Encode(raw[0], op.BF16, c.numbers[name])
 		}
-		if scale, ok := p.target["W.Scale"]; ok && factored(w.Scheme) != "" {
+		if scale, ok := p.target[name+".Scale"]; ok && factored(w.Scheme) != "" {
 			oracle.Encode(scale, op.F32, factors(w, rng))
 		}
-		if p.target["W.Data"], err = j.target.pack(w, p.raw); err != nil {
+		if p.target[name+".Data"], err = j.target.pack(w, raw); err != nil {
 			return nil, err
 		}
+		p.raw[name] = raw
 	}
 	p.fields, err = j.target.fields(c)
 	return p, err
@@ -61,8 +64,8 @@ func (j *judge) reference(p *prepared, rule string) (want wanted, err error) {
 			return want, err
 		}
 	}
-	if w, ok := p.weight(); ok {
-		if before["W.Data"], err = side.pack(w, p.raw); err != nil {
+	for name, raw := range p.raw {
+		if before[name+".Data"], err = side.pack(p.matrix(name), raw); err != nil {
 			return want, err
 		}
 	}

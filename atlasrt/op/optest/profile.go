@@ -176,6 +176,7 @@ func (p *Profiler) Convert(q op.Stream, x op.Convert)                    { watch
 func (p *Profiler) NormLinear(q op.Stream, x op.NormLinear) bool         { return watch(p, q, x) }
 func (p *Profiler) GatedLinear(q op.Stream, x op.GatedLinear) bool       { return watch(p, q, x) }
 func (p *Profiler) NormRoute(q op.Stream, x op.NormRoute) bool           { return watch(p, q, x) }
+func (p *Profiler) NormRouteUp(q op.Stream, x op.NormRouteUp) bool       { return watch(p, q, x) }
 func (p *Profiler) LinearAdd(q op.Stream, x op.LinearAdd) bool           { return watch(p, q, x) }
 func (p *Profiler) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool   { return watch(p, q, x) }
 func (p *Profiler) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool { return watch(p, q, x) }
@@ -232,10 +233,9 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 // work is the bytes and products of a call whose buffers are there.
 func (p *Profiler) work(s device.Stream, args any) (bytes, flops int64, err error) {
 	c := &Case{Op: reflect.TypeOf(args).Name(), args: reflect.ValueOf(args), given: map[string]bool{}, values: map[string][]byte{}}
-	packed := int64(0)
-	if w, ok := c.weight(); ok {
-		packed = p.PackedBytes(w.Scheme, w.Rows, w.Cols)
-		c.given["W.Scale"] = w.Scale != 0
+	packed := func(w op.Weight) int64 { return p.PackedBytes(w.Scheme, w.Rows, w.Cols) }
+	for _, name := range c.matrices() {
+		c.given[name+".Scale"] = c.matrix(name).Scale != 0
 	}
 	for i := range c.args.NumField() {
 		if f := c.args.Field(i); f.Type() == reflect.TypeFor[op.Ptr]() {

@@ -116,6 +116,7 @@ func (r *Recorder) Sample(q op.Stream, x op.Sample)                      { recor
 func (r *Recorder) NormLinear(q op.Stream, x op.NormLinear) bool         { return record(r, q, x) }
 func (r *Recorder) GatedLinear(q op.Stream, x op.GatedLinear) bool       { return record(r, q, x) }
 func (r *Recorder) NormRoute(q op.Stream, x op.NormRoute) bool           { return record(r, q, x) }
+func (r *Recorder) NormRouteUp(q op.Stream, x op.NormRouteUp) bool       { return record(r, q, x) }
 func (r *Recorder) LinearAdd(q op.Stream, x op.LinearAdd) bool           { return record(r, q, x) }
 func (r *Recorder) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool   { return record(r, q, x) }
 func (r *Recorder) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool { return record(r, q, x) }

@@ -115,12 +115,10 @@ func (s *side) watching(places []placed, base op.Ptr) bundle.Set {
 
 // fields is the case's, with weights of this side's packed size.
 func (s *side) fields(c *Case) ([]field, error) {
-	w, ok := c.weight()
-	if !ok {
-		return c.fields(s.act, 0)
+	packed := func(w op.Weight) int64 { return s.set.PackedBytes(w.Scheme, w.Rows, w.Cols) }
+	for _, name := range c.matrices() {
+		c.args.FieldByName(name).FieldByName("Stride").SetInt(stride(packed(c.matrix(name))))
 	}
-	packed := s.set.PackedBytes(w.Scheme, w.Rows, w.Cols)
-	c.args.FieldByName("W").FieldByName("Stride").SetInt(stride(packed))
 	return c.fields(s.act, packed)
 }
 

@@ -3,6 +3,7 @@ package optest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
@@ -87,7 +88,8 @@ func (b *bencher) fillOn(c *Case, p placed, at op.Ptr) error {
 	given, numbers := c.values[p.name], c.numbers[p.name]
 	switch {
 	case p.weight:
-		return b.packOn(c, at)
+		name, _, _ := strings.Cut(p.name, ".")
+		return b.packOn(c, c.matrix(name), at)
 	case p.role == out || p.bytes() == 0:
 		return nil
 	case numbers != nil:
@@ -98,8 +100,8 @@ func (b *bencher) fillOn(c *Case, p placed, at op.Ptr) error {
 		return fmt.Errorf("%s %s: %d bytes are given for %s of %d bytes", c.Op, c.Name, len(given), p.name, p.bytes())
 	case given != nil:
 		b.target.stream.Write(at, given)
-	case p.name == "W.Scale":
-		w, _ := c.weight()
+	case strings.HasSuffix(p.name, ".Scale"):
+		w := c.matrix(strings.TrimSuffix(p.name, ".Scale"))
 		tile := make([]byte, 4*min(tileRows, w.Rows))
 		w.Rows, w.Count = min(tileRows, w.Rows), 1
 		if factored(w.Scheme) != "" {
@@ -140,8 +142,7 @@ const tileRows = 2 * op.F8BlockRows
 
 // packOn makes a weight: one matrix is packed from a checkpoint's bytes that repeat those of a few rows, all that are
 // stacked repeat it.
-func (b *bencher) packOn(c *Case, at op.Ptr) error {
-	w, _ := c.weight()
+func (b *bencher) packOn(c *Case, w op.Weight, at op.Ptr) error {
 	few := w
 	few.Rows = min(tileRows, w.Rows)
 	size := w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols))

@@ -27,7 +27,7 @@ func TestTagsGiveSizes(t *testing.T) {
 		{"nothing", of("", op.Sample{Rows: 2, Vocab: 33}), "EditToken", 0},
 	}
 	for _, c := range cases {
-		list, err := c.call.fields(op.F32, 1000)
+		list, err := c.call.fields(op.F32, func(op.Weight) int64 { return 1000 })
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

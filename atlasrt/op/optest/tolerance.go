@@ -42,6 +42,10 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		if t.Act == op.BF16 && result.name == "Weights" { // a logit of up to 4 may round the other way
 			limit = max(limit, 4*roundBF16)
 		}
+	case op.NormRouteUp:
+		if limit = max(limit, gated*t.products(x.W.Scheme)); t.Act == op.BF16 && result.name == "Weights" { // as NormRoute's
+			limit = max(limit, 4*roundBF16)
+		}
 	case op.Logits:
 		limit = max(limit, t.products(x.W.Scheme))
 	case op.ExpertUp:

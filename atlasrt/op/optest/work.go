@@ -38,6 +38,9 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 	case op.ExpertUp:
 		only(c.used(), int64(w.Count))
 		flops = products * int64(x.Rows*x.TopK)
+	case op.NormRouteUp:
+		only(min(int64(x.Rows*x.TopK), int64(w.Count)), int64(w.Count))
+		flops = products*int64(x.Rows*x.TopK) + 2*int64(x.Router.Rows)*int64(x.Router.Cols)*int64(x.Rows)
 	case op.ExpertDown:
 		only(c.used(), int64(w.Count))
 		flops = products * int64(x.Rows*x.TopK)

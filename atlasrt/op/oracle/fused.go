@@ -59,6 +59,20 @@ func (s *Set) NormRoute(q op.Stream, x op.NormRoute) bool {
 	return true
 }
 
+// NormRouteUp normalises rows, picks their experts and runs those' gates and ups.
+func (s *Set) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
+	memory := s.between(x.Rows, x.W.Cols)
+	defer runtime.KeepAlive(memory)
+	y := address(memory)
+	s.NormRoute(q, op.NormRoute{
+		Normed: y, Sum: x.Sum, IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts,
+		In: x.In, Residual: x.Residual, Scale: x.Scale, Bias: x.Bias, W: x.Router,
+		Rows: x.Rows, TopK: x.TopK, Normalise: x.Normalise, Routing: x.Routing, Factor: x.Factor, Eps: x.Eps,
+	})
+	s.ExpertUp(q, op.ExpertUp{Out: x.Out, In: y, IDs: x.IDs, Order: x.Order, Starts: x.Starts, W: x.W, Rows: x.Rows, TopK: x.TopK})
+	return true
+}
+
 // add is Out += what a plain operation puts into memory of its own; rows of out lie pitch apart.
 func (s *Set) add(out op.Ptr, rows, cols, pitch int32, plain func(between op.Ptr)) {
 	memory := s.between(rows, cols)
