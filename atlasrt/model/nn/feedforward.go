@@ -95,8 +95,7 @@ func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, pre
 
 // Forward implements FeedForward.
 func (m *Mixture) Forward(q op.Stream, norm, next Norm, rows int32, w *Workspace) {
-	m.route(q, norm, rows, w)
-	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, IDs: w.ExpertIDs, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
+	m.gate(q, norm, rows, w)
 	if m.ops.ExpertDownNorm(q, op.ExpertDownNorm{
 		Out: w.Residual, Normed: w.Normed, In: w.Gated, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
 		Scale: next.scale, W: m.down, Rows: rows, TopK: m.topK, Eps: next.eps,
@@ -115,6 +114,23 @@ func (m *Mixture) Forward(q op.Stream, norm, next Norm, rows int32, w *Workspace
 		W: m.down, Rows: rows, TopK: m.topK,
 	})
 	w.apart = true
+}
+
+// gate leaves the picks in the lists of w, and silu(gate(x))·up(x) of each in w.Gated.
+func (m *Mixture) gate(q op.Stream, norm Norm, rows int32, w *Workspace) {
+	if router, whole := m.router.whole(); whole {
+		in, residual, sum := w.operands()
+		if m.ops.NormRouteUp(q, op.NormRouteUp{
+			Out: w.Gated, Sum: sum, IDs: w.ExpertIDs, Weights: w.ExpertWeights, Order: w.ExpertOrder, Starts: w.ExpertStarts,
+			In: in, Residual: residual, Scale: norm.scale, W: m.up, Router: router,
+			Rows: rows, TopK: m.topK, Normalise: m.normalise, Routing: op.RouteSoftmax, Factor: 1, Eps: norm.eps,
+		}) {
+			w.added()
+			return
+		}
+	}
+	m.route(q, norm, rows, w)
+	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, IDs: w.ExpertIDs, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
 }
 
 // route leaves the experts' input in w.Normed and who gets it in the lists of w.

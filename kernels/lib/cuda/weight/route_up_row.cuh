@@ -1,0 +1,206 @@
+// NormRouteUp of one row: RMSNorm, the Linear of the router, Route and ExpertUp in one launch. Clusters of eight blocks find the picks
+// each for itself, because a second launch, or a message to all, takes longer. A block has a strip of the router, 16 experts, in
+// shared memory by the time when the row may be read; it normalises the row, multiplies its strip and sends the logits to all
+// blocks of the cluster. A warp of each picks, and the block asks at once for all that it needs of the experts.
+//
+// Four teams of four warps have an item each at most, which is 16 gates and their ups of a pick; a warp multiplies a quarter of
+// the columns. The next kernel may start when the last block has stored the picks, which it may want before it waits.
+//
+// Grid of whole clusters, at most 4·grid items; cluster 8; 512 threads. One row of at most 2048 columns, W.Cols%64 == 0,
+// W.Rows%32 == 0; a router in bf16 of at most 128 rows, Router.Rows%16 == 0; at most eight picks. Where kSpreads, nvfp4 by
+// spread.cuh. Dynamic shared memory: the shape's kShared.
+#pragma once
+#include "lib/cuda/op/rmsnorm.cuh"
+#include "lib/cuda/op/route.cuh"
+#include "lib/cuda/ptx/peer.cuh"
+#include "lib/cuda/weight/few_product.cuh"
+
+namespace atlas {
+
+template <atlas_Scheme kScheme, int kUnits, int kPieces, int kStages, bool kSpreads>
+struct route_up_shape {
+    static constexpr int kBlocks = 8, kParts = 4, kTeams = 4, kWarps = kTeams * kParts, kPicks = 8, kExperts = 16 * kBlocks, kEach = 2;  // units of the router a warp
+    static constexpr int kUnit = unit<kScheme>::kBytes, kStrip = kUnits * kUnit, kSlot = 2 * kStrip, kRing = kStages * kSlot;
+    static constexpr int kRouterUnit = unit<ATLAS_SCHEME_BF16>::kBytes, kRouter = kWarps * kEach * kRouterUnit;
+    static constexpr int kRowAt = kWarps * kRing > kRouter ? kWarps * kRing : kRouter;  // the ring takes the router's place
+    static constexpr int kZerosAt = kRowAt + kWarps * kEach * 128, kSumsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0);
+    static constexpr int kPartsAt = kSumsAt + kWarps * 32 * 4, kLogitsAt = kPartsAt + kWarps * 16 * 4, kSquaresAt = kLogitsAt + kExperts * 4;
+    static constexpr int kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kShared = kBarriersAt + (2 + kWarps * kStages) * 8;
+    static_assert(kUnits * kPieces * kParts * 64 >= 2048 && 2 * kStages <= 32, "all columns; a lane per copy");
+    static_assert(unit<kScheme>::kPitch == kUnit, "units of a strip lie together");
+};
+
+}  // namespace atlas
+
+template <atlas_Scheme kScheme, int kUnits, int kPieces, int kStages, bool kSpreads>
+__device__ void route_up_row(const atlas_NormRouteUp &a) {
+    using namespace atlas;
+    using shape = route_up_shape<kScheme, kUnits, kPieces, kStages, kSpreads>;
+    using product_t = few_product<kScheme, 2, kSpreads>;
+    using router_t = unit<ATLAS_SCHEME_BF16>;
+    constexpr int kWarps = shape::kWarps, kEach = shape::kEach;
+    const atlas_Weight &w = a.W, &router = a.Router;
+    uint8_t *const shared = strip_shared;
+    const uint32_t memory = shared_address(shared), router_there = memory + shape::kBarriersAt, logits_there = router_there + 8;
+    const uint32_t slots = memory + warp() * shape::kRing, slots_there = logits_there + 8 + warp() * kStages * 8;
+    const int rank = cluster_rank(), units = w.Cols / 64, experts = router.Rows, c = threadIdx.x * 4;
+    const bool there = c < w.Cols, has_strip = rank * 16 < experts, last = blockIdx.x == gridDim.x - 1;
+    if (lane() == 0) {
+        if (warp() == 0) init_barrier(router_there, 1), init_barrier(logits_there, 1);
+        for (int s = 0; s < kStages; s++) init_barrier(slots_there + s * 8, 2);
+        fence_barriers();
+        if (warp() == 0) arrive_expecting(router_there, has_strip ? units * shape::kRouterUnit : 0), arrive_expecting(logits_there, experts * 4);
+    }
+    if (warp() == 0) {
+        __syncwarp();
+        if (has_strip && lane() < units) copy_bulk(memory + lane() * shape::kRouterUnit, router_t::at(router, 0, rank, lane()), shape::kRouterUnit, router_there);
+    }
+    arrive_cluster();
+    const int team = warp() / shape::kParts, part = warp() % shape::kParts, half = w.Rows / 2, groups = half / 16;
+    const int item = team * gridDim.x + blockIdx.x, pick = item / groups, group = item % groups, begin = units * part / shape::kParts, end = units * (part + 1) / shape::kParts;
+    const bool busy = item < a.TopK * groups;
+    const int pair = lane() % 8 * 2, expert_of = rank * 16 + pair;  // the first of two logits that a lane of the first warp sends
+    float2 factor = {};
+    if (warp() == 0 && has_strip) factor = {row_scale(router, 0, expert_of), row_scale(router, 0, expert_of + 1)};
+    if (product_t::kLifts) factor = {factor.x * 0x1p-64f, factor.y * 0x1p-64f};
+    const float4 scale = there ? *reinterpret_cast<const float4 *>(a.Scale + c) : float4{};
+    const float each = 1.0f / w.Cols;
+    if constexpr (kSpreads)
+        if (threadIdx.x < kUnits * 8) store_shared(memory + shape::kZerosAt + threadIdx.x * 16, {});
+    wait_cluster();
+    wait_for_previous();
+
+    uint2 x = {}, before = {};
+    if (there) {
+        x = __ldcg(reinterpret_cast<const uint2 *>(a.In + c));
+        if (a.Residual) before = __ldcg(reinterpret_cast<const uint2 *>(a.Residual + c));
+    }
+    const auto low = [](uint32_t pair) { return __uint_as_float(pair << 16); };
+    const auto high = [](uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); };
+    if (a.Residual) {
+        x = {narrow(low(x.x) + low(before.x), high(x.x) + high(before.x)), narrow(low(x.y) + low(before.y), high(x.y) + high(before.y))};
+        if (last && there) *reinterpret_cast<uint2 *>(a.Sum + c) = x;
+    }
+    float *const squares = reinterpret_cast<float *>(shared + shape::kSquaresAt);
+    const float square = warp_sum(fmaf(low(x.x), low(x.x), low(x.y) * low(x.y)) + fmaf(high(x.x), high(x.x), high(x.y) * high(x.y)));
+    if (lane() == 0) squares[warp()] = square;
+    __syncthreads();
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kWarps / 4; i++) {
+        const float4 four = reinterpret_cast<const float4 *>(squares)[i];
+        sum += (four.x + four.y) + (four.z + four.w);
+    }
+    const float inverse = rsqrtf(sum * each + a.Eps);
+    uint2 y = {narrow(low(x.x) * (inverse * scale.x), high(x.x) * (inverse * scale.y)), narrow(low(x.y) * (inverse * scale.z), high(x.y) * (inverse * scale.w))};
+    if (product_t::kLifts) y = {multiply_pair(y.x, kTwo64), multiply_pair(y.y, kTwo64)};
+    *reinterpret_cast<uint2 *>(shared + shape::kRowAt + c * 2) = y;
+    __syncwarp();
+
+    float *const parts = reinterpret_cast<float *>(shared + shape::kPartsAt), *const logits = reinterpret_cast<float *>(shared + shape::kLogitsAt);
+    if (has_strip) {  // the columns that the warp has normalised
+        float sums[kEach][4] = {};
+        uint32_t b[kEach][2][4];
+        const uint32_t at = memory + shape::kRowAt + warp() * kEach * 128 + lane() / 8 * 16;
+#pragma unroll
+        for (int i = 0; i < kEach; i++) load_matrices(b[i][0], at + i * 128), load_matrices(b[i][1], at + i * 128 + 64);
+        wait_barrier(router_there, 0);
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            if (warp() * kEach + i >= units) break;
+            router_t strip;
+            strip.load(shared + (warp() * kEach + i) * shape::kRouterUnit);
+#pragma unroll
+            for (int step = 0; step < 4; step++) product(sums[i], strip.steps[step], b[i][step / 2][step % 2 * 2], b[i][step / 2][step % 2 * 2 + 1]);
+        }
+        if (lane() % 4 == 0) parts[warp() * 16 + lane() / 4] = sums[0][0] + sums[1][0], parts[warp() * 16 + lane() / 4 + 8] = sums[0][2] + sums[1][2];
+    }
+    __syncthreads();
+    int32_t *const ids = reinterpret_cast<int32_t *>(shared + shape::kPicksAt);
+    float *const weights = reinterpret_cast<float *>(ids + shape::kPicks);
+    int place[4] = {};  // among the picks, of four experts
+    if (warp() == 0) {
+        if (has_strip) {
+            float2 mine = {};
+#pragma unroll
+            for (int p = 0; p < kWarps; p += 2) {
+                const float2 even = *reinterpret_cast<const float2 *>(parts + p * 16 + pair), odd = *reinterpret_cast<const float2 *>(parts + p * 16 + 16 + pair);
+                mine.x += even.x + odd.x, mine.y += even.y + odd.y;
+            }
+            mine = {mine.x * factor.x, mine.y * factor.y};
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                store_counted(address_in(memory + shape::kLogitsAt + expert_of * 4, lane() / 8 + i * 4), mine, address_in(logits_there, lane() / 8 + i * 4));
+        }
+        wait_peers(logits_there, 0);
+        atlas_act mine[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) mine[i] = __float2bfloat16_rn(i * 32 + lane() < experts ? logits[i * 32 + lane()] : -INFINITY);
+        routing::pick<4>({ids, weights, nullptr, nullptr, nullptr, a.Bias, 1, experts, a.TopK, a.Normalise, a.Routing, a.Factor}, 0, mine, place);
+    }
+    __syncthreads();
+
+    const int expert = busy ? ids[pick] : 0;
+    const auto ask = [&](int p) {  // for a strip of piece p, as one of two lanes
+        const int u = begin + p * kUnits, n = min(kUnits, end - u), bytes = n > 0 ? unit<kScheme>::bytes(w.Cols, u, n) : 0, s = lane() % 2;
+        arrive_expecting(slots_there + p % kStages * 8, bytes);
+        if (n > 0) copy_bulk(slots + p % kStages * shape::kSlot + s * shape::kStrip, unit<kScheme>::at(w, expert, group + s * groups, u), bytes, slots_there + p % kStages * 8);
+    };
+    if (busy && lane() < 2 * kStages) ask(lane() / 2);
+    if (last && warp() == 0) {
+        int start = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t picked = __ballot_sync(kAllLanes, place[i] >= 0);
+            const int at = start + __popc(picked & (1u << lane()) - 1);
+            if (i * 32 + lane() < experts) a.Starts[i * 32 + lane()] = at;
+            if (place[i] >= 0) a.Order[at] = place[i];
+            start += __popc(picked);
+        }
+        if (lane() == 0) a.Starts[experts] = start;
+        if (lane() < a.TopK) a.IDs[lane()] = ids[lane()], a.Weights[lane()] = weights[lane()];
+        __threadfence();
+    }
+    release_next();
+    if (!busy) return;
+
+    const int n = group * 16 + lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
+    const float by = part == 0 ? row_scale(w, expert, n) * product_t::kFactor : 0.0f;
+    block_scales<kScheme> blocks[2];
+#pragma unroll
+    for (int s = 0; s < 2; s++) blocks[s].load(w, expert, group + s * groups, begin, end);
+    const typename product_t::lines row(memory + shape::kRowAt + begin * 128, memory + shape::kZerosAt);
+    float sums[2][1][4] = {};
+#pragma unroll
+    for (int p = 0; p < kPieces; p++) {
+        const uint32_t slot = slots + p % kStages * shape::kSlot, codes = slot + lane() * 16, scales = slot + product_t::scales_at();
+        const int u = begin + p * kUnits;
+        const typename product_t::lines x = row.moved(p * kUnits * 128);
+        wait_barrier(slots_there + p % kStages * 8, p / kStages % 2);
+#pragma unroll
+        for (int i = 0; i < kUnits; i++) {
+            if (u + i >= end) break;
+            product_t product[1];
+            product[0].load(codes + i * shape::kUnit, scales + i * shape::kUnit, shape::kStrip, x, i * 128);
+            product_t::template multiply<1>(product, x.moved(i * 128), 0, w.Cols - (u + i) * 64, [&](int s, int) { return blocks[s].of(w, expert, group + s * groups, begin, u + i); }, sums);
+        }
+        if (p + kStages < kPieces) {
+            __syncwarp();
+            if (lane() < 2) ask(p + kStages);
+        }
+    }
+    float *const all = reinterpret_cast<float *>(shared + shape::kSumsAt) + team * shape::kParts * 32;
+#pragma unroll
+    for (int s = 0; s < 2; s++)
+        product_t::each(sums[s][0], [&](int column, int row, float sum) {
+            if (column == 0) all[part * 32 + s * 16 + row] = sum;
+        });
+    sync_named<shape::kParts * 32>(1 + team);
+    if (part > 0) return;
+    float total = 0;
+#pragma unroll
+    for (int p = 0; p < shape::kParts; p++) total += all[p * 32 + lane()];
+    total *= by;
+    const float up = __shfl_down_sync(kAllLanes, total, 16);
+    if (lane() < 16) a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(silu(total) * up);
+}
