@@ -586,6 +586,11 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	return false
 }
 
+// NormRouteUp: no kernel.
+func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
+	return false
+}
+
 // Pack: kernels/lib/cuda/bf16.toml:8;
 // kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {

@@ -793,6 +793,11 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	return false
 }
 
+// NormRouteUp: no kernel.
+func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
+	return false
+}
+
 // Pack: kernels/cpu-arm64/base/bf16/kernels.toml:9;
 // kernels/cpu-arm64/base/q8_0/kernels.toml:8;
 // kernels/cpu-arm64/base/q4_0/kernels.toml:8;

@@ -638,6 +638,11 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	return false
 }
 
+// NormRouteUp: no kernel.
+func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
+	return false
+}
+
 // Pack: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:9;
 // kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:8;
 // kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:8;

@@ -350,6 +350,46 @@ static_assert(offsetof(atlas_NormRoute, Routing) == 140, "op.NormRoute.Routing")
 static_assert(offsetof(atlas_NormRoute, Factor) == 144, "op.NormRoute.Factor");
 static_assert(offsetof(atlas_NormRoute, Eps) == 148, "op.NormRoute.Eps");
 
+typedef struct atlas_NormRouteUp {
+    atlas_act *Out;             // out   [Rows*TopK,W.Rows/2]
+    atlas_act *Sum;             // out   [Rows,W.Cols], may be null
+    int32_t *IDs;               // out   [Rows,TopK]
+    float *Weights;             // out   [Rows,TopK]
+    int32_t *Order;             // out   [Rows*TopK]
+    int32_t *Starts;            // out   [W.Count+1]
+    const atlas_act *In;        // in    [Rows,W.Cols]
+    const atlas_act *Residual;  // in    [Rows,W.Cols], may be null
+    const float *Scale;         // in    [W.Cols]
+    const float *Bias;          // in    [W.Count], may be null
+    atlas_Weight W;             // in
+    atlas_Weight Router;        // in
+    int32_t Rows;
+    int32_t TopK;
+    int32_t Normalise;
+    atlas_Routing Routing;
+    float Factor;
+    float Eps;
+} atlas_NormRouteUp;
+static_assert(sizeof(atlas_NormRouteUp) == 200, "size of op.NormRouteUp");
+static_assert(offsetof(atlas_NormRouteUp, Out) == 0, "op.NormRouteUp.Out");
+static_assert(offsetof(atlas_NormRouteUp, Sum) == 8, "op.NormRouteUp.Sum");
+static_assert(offsetof(atlas_NormRouteUp, IDs) == 16, "op.NormRouteUp.IDs");
+static_assert(offsetof(atlas_NormRouteUp, Weights) == 24, "op.NormRouteUp.Weights");
+static_assert(offsetof(atlas_NormRouteUp, Order) == 32, "op.NormRouteUp.Order");
+static_assert(offsetof(atlas_NormRouteUp, Starts) == 40, "op.NormRouteUp.Starts");
+static_assert(offsetof(atlas_NormRouteUp, In) == 48, "op.NormRouteUp.In");
+static_assert(offsetof(atlas_NormRouteUp, Residual) == 56, "op.NormRouteUp.Residual");
+static_assert(offsetof(atlas_NormRouteUp, Scale) == 64, "op.NormRouteUp.Scale");
+static_assert(offsetof(atlas_NormRouteUp, Bias) == 72, "op.NormRouteUp.Bias");
+static_assert(offsetof(atlas_NormRouteUp, W) == 80, "op.NormRouteUp.W");
+static_assert(offsetof(atlas_NormRouteUp, Router) == 128, "op.NormRouteUp.Router");
+static_assert(offsetof(atlas_NormRouteUp, Rows) == 176, "op.NormRouteUp.Rows");
+static_assert(offsetof(atlas_NormRouteUp, TopK) == 180, "op.NormRouteUp.TopK");
+static_assert(offsetof(atlas_NormRouteUp, Normalise) == 184, "op.NormRouteUp.Normalise");
+static_assert(offsetof(atlas_NormRouteUp, Routing) == 188, "op.NormRouteUp.Routing");
+static_assert(offsetof(atlas_NormRouteUp, Factor) == 192, "op.NormRouteUp.Factor");
+static_assert(offsetof(atlas_NormRouteUp, Eps) == 196, "op.NormRouteUp.Eps");
+
 typedef struct atlas_Pack {
     atlas_Weight W;      // out
     const uint8_t *Raw;  // in    [Bytes]

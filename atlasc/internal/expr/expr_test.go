@@ -31,6 +31,7 @@ type ( Memory interface{}; Fused interface{} )
 type Linear struct {
 	Bias  Ptr ` + "`atlas:\"in? f32 [Rows]\"`" + `
 	W     Weight ` + "`atlas:\"in\"`" + `
+	Other Weight ` + "`atlas:\"in\"`" + `
 	Count int64
 	Rows  int32
 	Cols  int32
@@ -157,6 +158,7 @@ func TestTruth(t *testing.T) {
 		{"W.Scheme == SchemeQ8_0 || W.Scheme == SchemeBF16", True, True, 2},
 		{"W.Scheme == SchemeBF16 || exact", True, Unknown, 1},
 		{"1 > 2", False, False, 0},
+		{"Other.Scheme == SchemeQ8_0", Unknown, Unknown, 0}, // calls are told apart by the first
 	}
 	for _, c := range cases {
 		e, err := s.Bool(c.text)

@@ -15,6 +15,6 @@ struct arguments {
     atlas_LinearAdd op;
 };
 
-extern "C" __global__ void __launch_bounds__(512, 1) atlas_linear_nvfp4_held_1_add(const __grid_constant__ arguments a) {
-    linear_held<ATLAS_SCHEME_NVFP4, 1, 16, 1, 4, 4>(a.op);
+extern "C" __global__ void __launch_bounds__(512, 2) atlas_linear_nvfp4_held_1_add(const __grid_constant__ arguments a) {
+    linear_held<ATLAS_SCHEME_NVFP4, 1, 16, 1, 4, 2>(a.op);
 }
