@@ -10,6 +10,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
+	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
@@ -55,40 +56,7 @@ func ask(t *testing.T, e *engine.Engine, prompt []int32, tokens, top int) <-chan
 type aheadDevice struct{ *cpu.Device }
 
 func (d aheadDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailbox, error) {
-	m := &aheadMailbox{device: d, stream: s}
-	var err error
-	if m.inputs, err = d.Alloc(int64(inputs)); err == nil {
-		m.results, err = d.Alloc(int64(results))
-	}
-	return m, err
-}
-
-type aheadMailbox struct {
-	device          aheadDevice
-	stream          device.Stream
-	inputs, results op.Ptr
-	came            []byte
-}
-
-func (m *aheadMailbox) Send(inputs []byte) op.Ptr {
-	m.stream.Write(m.inputs, inputs)
-	return m.inputs
-}
-
-func (m *aheadMailbox) Results() op.Ptr { return m.results }
-
-func (m *aheadMailbox) Post(bytes int) error {
-	m.came = make([]byte, bytes)
-	m.stream.Read(m.came, m.results)
-	return m.stream.Sync()
-}
-
-func (m *aheadMailbox) Wait() ([]byte, error) { return m.came, nil }
-
-func (m *aheadMailbox) Close() error {
-	m.device.Free(m.inputs)
-	m.device.Free(m.results)
-	return nil
+	return host.NewMailbox(d, s, inputs, results)
 }
 
 // ahead makes steps overlap on a CPU, too.

@@ -123,3 +123,43 @@ func TestManyGoroutines(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestMailboxBringsInputsAndResults(t *testing.T) {
+	d := host.New(1000)
+	s, err := d.Stream(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := d.Memory()
+	box, err := host.NewMailbox(d, s, 4, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make([]byte, 3)
+	if err := d.CopyOut(sent, box.Send([]byte{1, 2, 3})); err != nil || !bytes.Equal(sent, []byte{1, 2, 3}) {
+		t.Errorf("inputs: got %v (error %v), want [1 2 3]", sent, err)
+	}
+	if err := d.CopyIn(box.Results(), []byte{4, 5, 6}); err != nil {
+		t.Fatal(err)
+	}
+	posted := box.Post(2)
+	if got, err := box.Wait(); posted != nil || err != nil || !bytes.Equal(got, []byte{4, 5}) {
+		t.Errorf("results: got %v (errors %v, %v), want [4 5]", got, posted, err)
+	}
+	box.Send(make([]byte, 5)) // more than there is room for
+	if err := box.Post(0); err == nil || s.Sync() == nil {
+		t.Errorf("inputs past the end: got error %v, want one that the stream keeps", err)
+	}
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+	if free, _ := d.Memory(); free != before {
+		t.Errorf("%d bytes are free, want %d", free, before)
+	}
+	if _, err := host.NewMailbox(d, s, 600, 600); err == nil {
+		t.Error("more memory than there is was given")
+	}
+	if free, _ := d.Memory(); free != before {
+		t.Errorf("after a failure %d bytes are free, want %d", free, before)
+	}
+}

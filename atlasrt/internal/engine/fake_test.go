@@ -98,51 +98,28 @@ type aheadDevice struct {
 }
 
 func (d *aheadDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailbox, error) {
-	m := &tapeMailbox{device: d, stream: s}
-	var err error
-	if m.inputs, err = d.Alloc(int64(inputs)); err == nil {
-		m.results, err = d.Alloc(int64(results))
+	box, err := host.NewMailbox(d, s, inputs, results)
+	return &countedMailbox{box, d}, err
+}
+
+// countedMailbox counts steps that are in flight.
+type countedMailbox struct {
+	*host.Mailbox
+	device *aheadDevice
+}
+
+func (m *countedMailbox) Post(bytes int) error {
+	err := m.Mailbox.Post(bytes)
+	if err == nil {
+		m.device.flying++
+		m.device.most = max(m.device.most, m.device.flying)
 	}
-	return m, err
+	return err
 }
 
-// tapeMailbox reads results when they are posted, as a device that is infinitely fast.
-type tapeMailbox struct {
-	device          *aheadDevice
-	stream          device.Stream
-	inputs, results op.Ptr
-	came            []byte
-}
-
-func (m *tapeMailbox) Send(inputs []byte) op.Ptr {
-	m.stream.Write(m.inputs, inputs)
-	return m.inputs
-}
-
-func (m *tapeMailbox) Results() op.Ptr { return m.results }
-
-func (m *tapeMailbox) Post(bytes int) error {
-	m.came = make([]byte, bytes)
-	m.stream.Read(m.came, m.results)
-	err := m.stream.Sync()
-	if err != nil {
-		m.stream.Fail(err)
-		return err
-	}
-	m.device.flying++
-	m.device.most = max(m.device.most, m.device.flying)
-	return nil
-}
-
-func (m *tapeMailbox) Wait() ([]byte, error) {
+func (m *countedMailbox) Wait() ([]byte, error) {
 	m.device.flying--
-	return m.came, nil
-}
-
-func (m *tapeMailbox) Close() error {
-	m.device.Free(m.inputs)
-	m.device.Free(m.results)
-	return nil
+	return m.Mailbox.Wait()
 }
 
 // tapeSampler is the oracle, recordable.
