@@ -28,19 +28,22 @@ func run(t *testing.T, target optest.Target, o optest.Options) optest.Report {
 // The oracle agrees with itself in every case, so the suite sets its buffers up as the ops expect them.
 func TestOraclePasses(t *testing.T) {
 	for _, act := range []op.DType{op.F32, op.BF16} {
-		short := testing.Short() || act == op.BF16
-		report := run(t, target(oracle.New(act), act), optest.Options{Seed: 1, Short: short})
-		seen := map[string]bool{}
-		for _, r := range report.Results {
-			seen[r.Op] = true
-			if r.Status != optest.Pass {
-				t.Errorf("%s activations: %s", act, r)
+		t.Run(act.String(), func(t *testing.T) {
+			t.Parallel()
+			short := testing.Short() || act == op.BF16
+			report := run(t, target(oracle.New(act), act), optest.Options{Seed: 1, Short: short})
+			seen := map[string]bool{}
+			for _, r := range report.Results {
+				seen[r.Op] = true
+				if r.Status != optest.Pass {
+					t.Error(r)
+				}
 			}
-		}
-		if len(seen) != 25 {
-			t.Errorf("cases for %d ops, want 25", len(seen))
-		}
-		t.Logf("%s activations: %d cases", act, len(report.Results))
+			if len(seen) != 25 {
+				t.Errorf("cases for %d ops, want 25", len(seen))
+			}
+			t.Logf("%d cases", len(report.Results))
+		})
 	}
 }
 
@@ -84,6 +87,7 @@ func ints(p op.Ptr, n int32) []int32 {
 
 // Sets with one fault each: the suite must find it, in that op, and say what it is.
 func TestFaultsAreFound(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name    string
 		op      string

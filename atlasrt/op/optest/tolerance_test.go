@@ -77,6 +77,7 @@ func toBF16(row []float32) {
 
 // What honest kernels round passes where the target says so, and not where it claims to be exact.
 func TestTolerancesFitHonestKernels(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name    string
 		round   func(row []float32)
