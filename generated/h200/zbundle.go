@@ -55,7 +55,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":      "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":      "e4m3x128",
 		},
-		Contract: "bf7247616d15b1b5de8870b05c1f8326",
+		Contract: "299b1cda58eed7feb7ebbac019cdd13e",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -7055,9 +7055,9 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
 	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 512
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:10
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols)+31)/32*512 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:13
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:14
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
 	}
 	return 0

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_nvfp4_held_add(const __grid_constant__ arguments a) {
-    expert_down_held<ATLAS_SCHEME_NVFP4, 6, 3>(a.op);
+    expert_down_held<ATLAS_SCHEME_NVFP4, 6, 5>(a.op);
 }

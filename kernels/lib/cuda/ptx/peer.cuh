@@ -12,9 +12,13 @@ __device__ __forceinline__ void store_peer(uint32_t there, uint64_t x) { asm vol
 __device__ __forceinline__ void load_peer(uint32_t there, uint32_t &x) { asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(x) : "r"(there) : "memory"); }
 __device__ __forceinline__ void load_peer(uint32_t there, uint64_t &x) { asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(x) : "r"(there) : "memory"); }
 
-// Stores a word, which counts at a barrier; both addresses are of one block of the cluster.
+// Stores one word or two, which count at a barrier; both addresses are of one block of the cluster.
 __device__ __forceinline__ void store_counted(uint32_t to, uint32_t x, uint32_t barrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(x), "r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void store_counted(uint32_t to, uint64_t x, uint32_t barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to), "l"(x), "r"(barrier) : "memory");
 }
 
 // Adds, and gives what was there before.

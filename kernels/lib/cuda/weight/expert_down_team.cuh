@@ -21,10 +21,10 @@ struct expert_down_team_shape {
     };
     static constexpr int kProducts = kPicks * 16;  // of a half
     static constexpr int kZerosAt = kRing, kRowsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0), kProductsAt = kRowsAt + kPool, kTableAt = kProductsAt + 3 * kProducts * 4;
-    static constexpr int kBarriersAt = kTableAt + int(sizeof(table) + 15) / 16 * 16, kShared = (kBarriersAt + kMostSlots * 16 + 127) / 128 * 128;
+    static constexpr int kBarriersAt = kTableAt + int(sizeof(table) + 15) / 16 * 16, kShared = (kBarriersAt + kMostSlots * 16 + 8 + 127) / 128 * 128;
     static_assert(kRows <= 4 && kRing % 1024 == 0, "a thread per product");
-    // Barriers: a first list of picks is there, it was right or not, and all is there; another list is; products are.
-    enum { kListed = 1, kChecked, kReady, kListedAgain, kMade };
+    // Barriers: a first list of picks is there, and rows are; another list is; products are.
+    enum { kListed = 1, kReady, kListedAgain, kMade };
 };
 
 }  // namespace atlas
@@ -43,6 +43,7 @@ __device__ void expert_down_team(const Args &a) {
     const int total = min(a.Rows * a.TopK, shape::kPicks), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
     const int slot_bytes = units * kUnit, slots = min(kRing / slot_bytes, shape::kMostSlots);
     const uint32_t memory = shared_address(strip_shared), rows_at = memory + shape::kRowsAt, full_at = memory + shape::kBarriersAt, empty_at = full_at + shape::kMostSlots * 8;
+    const uint32_t checked_at = empty_at + shape::kMostSlots * 8;  // whether the first list was right
     typename shape::table &table = *reinterpret_cast<typename shape::table *>(strip_shared + shape::kTableAt);
     // Past the first cache, which may hold what was there before.
     const auto read = [&]() {
@@ -59,13 +60,13 @@ __device__ void expert_down_team(const Args &a) {
         table.weights[lane()] = weight, table.experts[lane()] = now;
         if (lane() == 0) table.flip = news;
         __syncwarp();
-        arrive_named<kThreads + 64>(shape::kReady);
-        arrive_named<kCheckers>(shape::kChecked);
+        arrive(checked_at);
         return;
     }
     if (warp() == shape::kWarps) {  // copies
         const int expert = read();
         init_barrier(full_at + lane() * 8, 1), init_barrier(empty_at + lane() * 8, 64);
+        if (lane() == 0) init_barrier(checked_at, kCheckers - 32);
         fence_barriers();
         const auto copy = [&](int tile, int strip, int slot) {
             const uint8_t *from = unit_t::at(w, table.list.tiles[tile].expert, strip, 0);
@@ -86,7 +87,7 @@ __device__ void expert_down_team(const Args &a) {
             if (phase == 0) table.experts[lane()] = expert;
             __syncwarp();
             if (phase == 0)
-                arrive_named<kCheckers>(shape::kListed), arrive_named<kThreads + 64>(shape::kReady);
+                arrive_named<kCheckers>(shape::kListed), arrive_named<kThreads + 32>(shape::kReady);
             else
                 arrive_named<kThreads + 32>(shape::kListedAgain);
 #pragma unroll 1
@@ -97,7 +98,7 @@ __device__ void expert_down_team(const Args &a) {
             return count;
         };
         int first = begin(expert, 0);
-        sync_named<kCheckers>(shape::kChecked);
+        wait_barrier(checked_at, 0);
         if (table.flip) {  // what was copied is thrown away
             if (lane() >= first) arrive(full_at + lane() * 8);
             wait_barrier(full_at + lane() * 8, 0);
@@ -135,11 +136,12 @@ __device__ void expert_down_team(const Args &a) {
     if constexpr (kBlocks) {
         sync_named<kCheckers>(shape::kListed);
         load_scales(blockIdx.x, left);
-        arrive_named<kCheckers>(shape::kChecked);
+        arrive(checked_at);
     }
     wait_for_previous();
     keep_lines<(shape::kPicks + 15) / 16, 3, 32, product_t::kLifts>(rows_at, pitch, a.In, warp(), shape::kWarps, total, w.Cols, lane(), turn);
-    sync_named<kThreads + 64>(shape::kReady);
+    sync_named<kThreads + 32>(shape::kReady);
+    wait_barrier(checked_at, 0);
     if (table.flip) sync_named<kThreads + 32>(shape::kListedAgain);
     // A thread knows the scale of one product of a pick and an output, and some finish an output of a row.
     const int pick = threadIdx.x / 16, n = threadIdx.x % 16, expert = pick < total ? table.experts[pick] : -1, count = table.list.count;

@@ -1,7 +1,8 @@
 // NormRouteUp of one row: RMSNorm, the Linear of the router, Route and ExpertUp in one launch. Clusters of eight blocks find the picks
 // each for itself, because a second launch, or a message to all, takes longer. A block has a strip of the router, 16 experts, in
-// shared memory by the time when the row may be read; it normalises the row, multiplies its strip and sends the logits to all
-// blocks of the cluster. A warp of each picks, and the block asks at once for all that it needs of the experts.
+// shared memory by the time when the row may be read; it normalises the row, multiplies its strip and sends the places of its logits
+// in their order to all blocks of the cluster. All threads of each find the picks (route_ranks.cuh), and the block asks at once for
+// what it needs of the experts: all of that but the expert is known before the row is.
 //
 // Four teams of four warps have an item each at most, which is 16 gates and their ups of a pick; a warp multiplies a quarter of
 // the columns. The next kernel may start when the last block has stored the picks, which it may want before it waits.
@@ -11,7 +12,7 @@
 // spread.cuh. Dynamic shared memory: the shape's kShared.
 #pragma once
 #include "lib/cuda/op/rmsnorm.cuh"
-#include "lib/cuda/op/route.cuh"
+#include "lib/cuda/op/route_ranks.cuh"
 #include "lib/cuda/ptx/peer.cuh"
 #include "lib/cuda/weight/few_product.cuh"
 
@@ -24,8 +25,8 @@ struct route_up_shape {
     static constexpr int kRouterUnit = unit<ATLAS_SCHEME_BF16>::kBytes, kRouter = kWarps * kEach * kRouterUnit;
     static constexpr int kRowAt = kWarps * kRing > kRouter ? kWarps * kRing : kRouter;  // the ring takes the router's place
     static constexpr int kZerosAt = kRowAt + kWarps * kEach * 128, kSumsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0);
-    static constexpr int kPartsAt = kSumsAt + kWarps * 32 * 4, kLogitsAt = kPartsAt + kWarps * 16 * 4, kSquaresAt = kLogitsAt + kExperts * 4;
-    static constexpr int kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kShared = kBarriersAt + (2 + kWarps * kStages) * 8;
+    static constexpr int kPartsAt = kSumsAt + kWarps * 32 * 4, kKeysAt = kPartsAt + kWarps * 16 * 4, kRanksAt = kKeysAt + kExperts * 4;
+    static constexpr int kSquaresAt = kRanksAt + kExperts, kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kShared = kBarriersAt + (2 + kWarps * kStages) * 8;
     static_assert(kUnits * kPieces * kParts * 64 >= 2048 && 2 * kStages <= 32, "all columns; a lane per copy");
     static_assert(unit<kScheme>::kPitch == kUnit, "units of a strip lie together");
 };
@@ -41,24 +42,41 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     constexpr int kWarps = shape::kWarps, kEach = shape::kEach;
     const atlas_Weight &w = a.W, &router = a.Router;
     uint8_t *const shared = strip_shared;
-    const uint32_t memory = shared_address(shared), router_there = memory + shape::kBarriersAt, logits_there = router_there + 8;
-    const uint32_t slots = memory + warp() * shape::kRing, slots_there = logits_there + 8 + warp() * kStages * 8;
+    const uint32_t memory = shared_address(shared), router_there = memory + shape::kBarriersAt, keys_there = router_there + 8;
+    const uint32_t slots = memory + warp() * shape::kRing, slots_there = keys_there + 8 + warp() * kStages * 8;
     const int rank = cluster_rank(), units = w.Cols / 64, experts = router.Rows, c = threadIdx.x * 4;
     const bool there = c < w.Cols, has_strip = rank * 16 < experts, last = blockIdx.x == gridDim.x - 1;
-    if (lane() == 0) {
-        if (warp() == 0) init_barrier(router_there, 1), init_barrier(logits_there, 1);
-        for (int s = 0; s < kStages; s++) init_barrier(slots_there + s * 8, 2);
-        fence_barriers();
-        if (warp() == 0) arrive_expecting(router_there, has_strip ? units * shape::kRouterUnit : 0), arrive_expecting(logits_there, experts * 4);
-    }
-    if (warp() == 0) {
-        __syncwarp();
-        if (has_strip && lane() < units) copy_bulk(memory + lane() * shape::kRouterUnit, router_t::at(router, 0, rank, lane()), shape::kRouterUnit, router_there);
-    }
-    arrive_cluster();
     const int team = warp() / shape::kParts, part = warp() % shape::kParts, half = w.Rows / 2, groups = half / 16;
     const int item = team * gridDim.x + blockIdx.x, pick = item / groups, group = item % groups, begin = units * part / shape::kParts, end = units * (part + 1) / shape::kParts;
     const bool busy = item < a.TopK * groups;
+    // Lanes ask for weights, each for one of the two strips of a piece.
+    const int side = lane() % 2;
+    const uint32_t first = unit<kScheme>::at(w, 0, group + side * groups, begin) - w.Data;
+    const auto bytes_of = [&](int p) {
+        const int u = begin + p * kUnits, n = min(kUnits, end - u);
+        return busy && n > 0 ? unit<kScheme>::bytes(w.Cols, u, n) : 0;
+    };
+    const auto ask = [&](int p, int expert) {
+        if (const int bytes = bytes_of(p))
+            copy_bulk(slots + p % kStages * shape::kSlot + side * shape::kStrip, w.Data + size_t(expert) * w.Stride + first + p * shape::kStrip, bytes, slots_there + p % kStages * 8);
+    };
+    if (warp() == 0) {
+        if (lane() == 0) {
+            init_barrier(router_there, 1), init_barrier(keys_there, 1);
+            fence_barriers();
+            arrive_expecting(router_there, has_strip ? units * shape::kRouterUnit : 0), arrive_expecting(keys_there, experts * 4);
+        }
+        __syncwarp();
+        if (has_strip && lane() < units) copy_bulk(memory + lane() * shape::kRouterUnit, router_t::at(router, 0, rank, lane()), shape::kRouterUnit, router_there);
+    }
+    if (lane() == 0) {
+        for (int s = 0; s < kStages; s++) init_barrier(slots_there + s * 8, 1);
+        fence_barriers();
+        for (int s = 0; s < kStages; s++) arrive_expecting(slots_there + s * 8, 2 * bytes_of(s));
+    }
+    uint32_t *const keys = reinterpret_cast<uint32_t *>(shared + shape::kKeysAt);
+    if (threadIdx.x < shape::kExperts) keys[threadIdx.x] = 0;
+    arrive_cluster();
     const int pair = lane() % 8 * 2, expert_of = rank * 16 + pair;  // the first of two logits that a lane of the first warp sends
     float2 factor = {};
     if (warp() == 0 && has_strip) factor = {row_scale(router, 0, expert_of), row_scale(router, 0, expert_of + 1)};
@@ -67,6 +85,13 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     const float each = 1.0f / w.Cols;
     if constexpr (kSpreads)
         if (threadIdx.x < kUnits * 8) store_shared(memory + shape::kZerosAt + threadIdx.x * 16, {});
+    router_t strip[kEach] = {};
+    const auto load_strip = [&](int i) {
+        if (has_strip && warp() * kEach + i < units) strip[i].load(shared + (warp() * kEach + i) * shape::kRouterUnit);
+    };
+    __syncthreads();  // of the barrier too
+    wait_barrier(router_there, 0);
+    load_strip(0);
     wait_cluster();
     wait_for_previous();
 
@@ -97,68 +122,43 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     *reinterpret_cast<uint2 *>(shared + shape::kRowAt + c * 2) = y;
     __syncwarp();
 
-    float *const parts = reinterpret_cast<float *>(shared + shape::kPartsAt), *const logits = reinterpret_cast<float *>(shared + shape::kLogitsAt);
+    float *const parts = reinterpret_cast<float *>(shared + shape::kPartsAt);
     if (has_strip) {  // the columns that the warp has normalised
-        float sums[kEach][4] = {};
+        float sums[kEach][2][4] = {};
         uint32_t b[kEach][2][4];
         const uint32_t at = memory + shape::kRowAt + warp() * kEach * 128 + lane() / 8 * 16;
 #pragma unroll
         for (int i = 0; i < kEach; i++) load_matrices(b[i][0], at + i * 128), load_matrices(b[i][1], at + i * 128 + 64);
-        wait_barrier(router_there, 0);
+        load_strip(1);
 #pragma unroll
-        for (int i = 0; i < kEach; i++) {
-            if (warp() * kEach + i >= units) break;
-            router_t strip;
-            strip.load(shared + (warp() * kEach + i) * shape::kRouterUnit);
+        for (int i = 0; i < kEach; i++)
 #pragma unroll
-            for (int step = 0; step < 4; step++) product(sums[i], strip.steps[step], b[i][step / 2][step % 2 * 2], b[i][step / 2][step % 2 * 2 + 1]);
-        }
-        if (lane() % 4 == 0) parts[warp() * 16 + lane() / 4] = sums[0][0] + sums[1][0], parts[warp() * 16 + lane() / 4 + 8] = sums[0][2] + sums[1][2];
+            for (int step = 0; step < 4; step++) product(sums[i][step / 2], strip[i].steps[step], b[i][step / 2][step % 2 * 2], b[i][step / 2][step % 2 * 2 + 1]);
+        const auto all = [&](int of) { return (sums[0][0][of] + sums[0][1][of]) + (sums[1][0][of] + sums[1][1][of]); };
+        if (lane() % 4 == 0) parts[warp() * 16 + lane() / 4] = all(0), parts[warp() * 16 + lane() / 4 + 8] = all(2);
     }
     __syncthreads();
-    int32_t *const ids = reinterpret_cast<int32_t *>(shared + shape::kPicksAt);
-    float *const weights = reinterpret_cast<float *>(ids + shape::kPicks);
-    int place[4] = {};  // among the picks, of four experts
-    if (warp() == 0) {
-        if (has_strip) {
-            float2 mine = {};
+    if (warp() == 0 && has_strip) {
+        float2 mine = {};
 #pragma unroll
-            for (int p = 0; p < kWarps; p += 2) {
-                const float2 even = *reinterpret_cast<const float2 *>(parts + p * 16 + pair), odd = *reinterpret_cast<const float2 *>(parts + p * 16 + 16 + pair);
-                mine.x += even.x + odd.x, mine.y += even.y + odd.y;
-            }
-            mine = {mine.x * factor.x, mine.y * factor.y};
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                store_counted(address_in(memory + shape::kLogitsAt + expert_of * 4, lane() / 8 + i * 4), mine, address_in(logits_there, lane() / 8 + i * 4));
+        for (int p = 0; p < kWarps; p += 2) {
+            const float2 even = *reinterpret_cast<const float2 *>(parts + p * 16 + pair), odd = *reinterpret_cast<const float2 *>(parts + p * 16 + 16 + pair);
+            mine.x += even.x + odd.x, mine.y += even.y + odd.y;
         }
-        wait_peers(logits_there, 0);
-        atlas_act mine[4];
+        const uint64_t even = routing::key_of(__float2bfloat16_rn(mine.x * factor.x), expert_of), odd = routing::key_of(__float2bfloat16_rn(mine.y * factor.y), expert_of + 1);
 #pragma unroll
-        for (int i = 0; i < 4; i++) mine[i] = __float2bfloat16_rn(i * 32 + lane() < experts ? logits[i * 32 + lane()] : -INFINITY);
-        routing::pick<4>({ids, weights, nullptr, nullptr, nullptr, a.Bias, 1, experts, a.TopK, a.Normalise, a.Routing, a.Factor}, 0, mine, place);
+        for (int i = 0; i < 2; i++)
+            store_counted(address_in(memory + shape::kKeysAt + expert_of * 4, lane() / 8 + i * 4), even | odd << 32, address_in(keys_there, lane() / 8 + i * 4));
     }
+    wait_barrier(keys_there, 0);
+    uint32_t *const picks = reinterpret_cast<uint32_t *>(shared + shape::kPicksAt);
+    routing::rank_keys<shape::kExperts, kWarps * 32, shape::kPicks>(keys, a.TopK, picks, shared + shape::kRanksAt);
     __syncthreads();
 
-    const int expert = busy ? ids[pick] : 0;
-    const auto ask = [&](int p) {  // for a strip of piece p, as one of two lanes
-        const int u = begin + p * kUnits, n = min(kUnits, end - u), bytes = n > 0 ? unit<kScheme>::bytes(w.Cols, u, n) : 0, s = lane() % 2;
-        arrive_expecting(slots_there + p % kStages * 8, bytes);
-        if (n > 0) copy_bulk(slots + p % kStages * shape::kSlot + s * shape::kStrip, unit<kScheme>::at(w, expert, group + s * groups, u), bytes, slots_there + p % kStages * 8);
-    };
-    if (busy && lane() < 2 * kStages) ask(lane() / 2);
+    const int expert = busy ? routing::expert_of(picks[pick]) : 0;
+    if (lane() < 2 * kStages) ask(lane() / 2, expert);
     if (last && warp() == 0) {
-        int start = 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const uint32_t picked = __ballot_sync(kAllLanes, place[i] >= 0);
-            const int at = start + __popc(picked & (1u << lane()) - 1);
-            if (i * 32 + lane() < experts) a.Starts[i * 32 + lane()] = at;
-            if (place[i] >= 0) a.Order[at] = place[i];
-            start += __popc(picked);
-        }
-        if (lane() == 0) a.Starts[experts] = start;
-        if (lane() < a.TopK) a.IDs[lane()] = ids[lane()], a.Weights[lane()] = weights[lane()];
+        routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, experts, a.TopK, a.Normalise, a.Routing, a.Factor}, keys, picks, shared + shape::kRanksAt);
         __threadfence();
     }
     release_next();
@@ -185,8 +185,9 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
             product_t::template multiply<1>(product, x.moved(i * 128), 0, w.Cols - (u + i) * 64, [&](int s, int) { return blocks[s].of(w, expert, group + s * groups, begin, u + i); }, sums);
         }
         if (p + kStages < kPieces) {
+            if (lane() == 0) arrive_expecting(slots_there + p % kStages * 8, 2 * bytes_of(p + kStages));
             __syncwarp();
-            if (lane() < 2) ask(p + kStages);
+            if (lane() < 2) ask(p + kStages, expert);
         }
     }
     float *const all = reinterpret_cast<float *>(shared + shape::kSumsAt) + team * shape::kParts * 32;
