@@ -96,6 +96,8 @@ func tallCases(scheme op.Scheme) []*Case {
 	}
 	if w := matrix(scheme, 256, 8448); w.Rounding == op.RoundingE4M3xRow { // rows that are longer than what rounds one holds
 		list = append(list, of(fmt.Sprintf("%s 256×8448 rows 257", scheme), op.Linear{W: w, Rows: 257, OutPitch: 256}).with(factored(scheme)))
+		w.Rows, w.Cols = 6200, 256 // and so many outputs that few rows are rounded
+		list = append(list, of(fmt.Sprintf("%s 6200×256 rows 49", scheme), op.Linear{W: w, Rows: 49, OutPitch: 6200}).with(factored(scheme)))
 	}
 	return list
 }
