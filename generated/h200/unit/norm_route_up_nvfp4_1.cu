@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(512, 2) atlas_norm_route_up_nvfp4_1(const __grid_constant__ arguments a) {
-    route_up_row<ATLAS_SCHEME_NVFP4, 8, 1, 1, true>(a.op);
+    route_up_row<ATLAS_SCHEME_NVFP4, 8, true>(a.op);
 }

@@ -18,48 +18,40 @@
 
 namespace atlas {
 
-template <atlas_Scheme kScheme, int kUnits, int kPieces, int kStages, bool kSpreads>
+template <atlas_Scheme kScheme, int kUnits, bool kSpreads>
 struct route_up_shape {
     static constexpr int kBlocks = 8, kParts = 4, kTeams = 4, kWarps = kTeams * kParts, kPicks = 8, kExperts = 16 * kBlocks, kEach = 2;  // units of the router a warp
-    static constexpr int kUnit = unit<kScheme>::kBytes, kStrip = kUnits * kUnit, kSlot = 2 * kStrip, kRing = kStages * kSlot;
+    static constexpr int kUnit = unit<kScheme>::kBytes, kStrip = kUnits * kUnit, kShare = 2 * kStrip;  // of a warp
     static constexpr int kRouterUnit = unit<ATLAS_SCHEME_BF16>::kBytes, kRouter = kWarps * kEach * kRouterUnit;
-    static constexpr int kRowAt = kWarps * kRing > kRouter ? kWarps * kRing : kRouter;  // the ring takes the router's place
+    static constexpr int kRowAt = kWarps * kShare > kRouter ? kWarps * kShare : kRouter;  // experts take the router's place
     static constexpr int kZerosAt = kRowAt + kWarps * kEach * 128, kSumsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0);
     static constexpr int kPartsAt = kSumsAt + kWarps * 32 * 4, kKeysAt = kPartsAt + kWarps * 16 * 4, kRanksAt = kKeysAt + kExperts * 4;
-    static constexpr int kSquaresAt = kRanksAt + kExperts, kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kShared = kBarriersAt + (2 + kWarps * kStages) * 8;
-    static_assert(kUnits * kPieces * kParts * 64 >= 2048 && 2 * kStages <= 32, "all columns; a lane per copy");
+    static constexpr int kSquaresAt = kRanksAt + kExperts, kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kShared = kBarriersAt + (2 + kWarps) * 8;
+    static_assert(kUnits * kParts * 64 >= 2048, "all columns");
     static_assert(unit<kScheme>::kPitch == kUnit, "units of a strip lie together");
 };
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kUnits, int kPieces, int kStages, bool kSpreads>
+template <atlas_Scheme kScheme, int kUnits, bool kSpreads>
 __device__ void route_up_row(const atlas_NormRouteUp &a) {
     using namespace atlas;
-    using shape = route_up_shape<kScheme, kUnits, kPieces, kStages, kSpreads>;
+    using shape = route_up_shape<kScheme, kUnits, kSpreads>;
     using product_t = few_product<kScheme, 2, kSpreads>;
     using router_t = unit<ATLAS_SCHEME_BF16>;
     constexpr int kWarps = shape::kWarps, kEach = shape::kEach;
     const atlas_Weight &w = a.W, &router = a.Router;
     uint8_t *const shared = strip_shared;
     const uint32_t memory = shared_address(shared), router_there = memory + shape::kBarriersAt, keys_there = router_there + 8;
-    const uint32_t slots = memory + warp() * shape::kRing, slots_there = keys_there + 8 + warp() * kStages * 8;
+    const uint32_t own = memory + warp() * shape::kShare, own_there = keys_there + 8 + warp() * 8;  // of a warp: gates, then ups
     const int rank = cluster_rank(), units = w.Cols / 64, experts = router.Rows, c = threadIdx.x * 4;
     const bool there = c < w.Cols, has_strip = rank * 16 < experts, last = blockIdx.x == gridDim.x - 1;
     const int team = warp() / shape::kParts, part = warp() % shape::kParts, half = w.Rows / 2, groups = half / 16;
     const int item = team * gridDim.x + blockIdx.x, pick = item / groups, group = item % groups, begin = units * part / shape::kParts, end = units * (part + 1) / shape::kParts;
     const bool busy = item < a.TopK * groups;
-    // Lanes ask for weights, each for one of the two strips of a piece.
-    const int side = lane() % 2;
+    // Two lanes ask for weights, one for gates and one for ups.
+    const int side = lane() % 2, bytes = busy ? unit<kScheme>::bytes(w.Cols, begin, end - begin) : 0;
     const uint32_t first = unit<kScheme>::at(w, 0, group + side * groups, begin) - w.Data;
-    const auto bytes_of = [&](int p) {
-        const int u = begin + p * kUnits, n = min(kUnits, end - u);
-        return busy && n > 0 ? unit<kScheme>::bytes(w.Cols, u, n) : 0;
-    };
-    const auto ask = [&](int p, int expert) {
-        if (const int bytes = bytes_of(p))
-            copy_bulk(slots + p % kStages * shape::kSlot + side * shape::kStrip, w.Data + size_t(expert) * w.Stride + first + p * shape::kStrip, bytes, slots_there + p % kStages * 8);
-    };
     if (warp() == 0) {
         if (lane() == 0) {
             init_barrier(router_there, 1), init_barrier(keys_there, 1);
@@ -70,9 +62,9 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
         if (has_strip && lane() < units) copy_bulk(memory + lane() * shape::kRouterUnit, router_t::at(router, 0, rank, lane()), shape::kRouterUnit, router_there);
     }
     if (lane() == 0) {
-        for (int s = 0; s < kStages; s++) init_barrier(slots_there + s * 8, 1);
+        init_barrier(own_there, 1);
         fence_barriers();
-        for (int s = 0; s < kStages; s++) arrive_expecting(slots_there + s * 8, 2 * bytes_of(s));
+        arrive_expecting(own_there, 2 * bytes);
     }
     uint32_t *const keys = reinterpret_cast<uint32_t *>(shared + shape::kKeysAt);
     if (threadIdx.x < shape::kExperts) keys[threadIdx.x] = 0;
@@ -156,7 +148,7 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     __syncthreads();
 
     const int expert = busy ? routing::expert_of(picks[pick]) : 0;
-    if (lane() < 2 * kStages) ask(lane() / 2, expert);
+    if (bytes > 0 && lane() < 2) copy_bulk(own + side * shape::kStrip, w.Data + size_t(expert) * w.Stride + first, bytes, own_there);
     if (last && warp() == 0) {
         routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, experts, a.TopK, a.Normalise, a.Routing, a.Factor}, keys, picks, shared + shape::kRanksAt);
         __threadfence();
@@ -171,24 +163,14 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     for (int s = 0; s < 2; s++) blocks[s].load(w, expert, group + s * groups, begin, end);
     const typename product_t::lines row(memory + shape::kRowAt + begin * 128, memory + shape::kZerosAt);
     float sums[2][1][4] = {};
+    const uint32_t codes = own + lane() * 16, scales = own + product_t::scales_at();
+    wait_barrier(own_there, 0);
 #pragma unroll
-    for (int p = 0; p < kPieces; p++) {
-        const uint32_t slot = slots + p % kStages * shape::kSlot, codes = slot + lane() * 16, scales = slot + product_t::scales_at();
-        const int u = begin + p * kUnits;
-        const typename product_t::lines x = row.moved(p * kUnits * 128);
-        wait_barrier(slots_there + p % kStages * 8, p / kStages % 2);
-#pragma unroll
-        for (int i = 0; i < kUnits; i++) {
-            if (u + i >= end) break;
-            product_t product[1];
-            product[0].load(codes + i * shape::kUnit, scales + i * shape::kUnit, shape::kStrip, x, i * 128);
-            product_t::template multiply<1>(product, x.moved(i * 128), 0, w.Cols - (u + i) * 64, [&](int s, int) { return blocks[s].of(w, expert, group + s * groups, begin, u + i); }, sums);
-        }
-        if (p + kStages < kPieces) {
-            if (lane() == 0) arrive_expecting(slots_there + p % kStages * 8, 2 * bytes_of(p + kStages));
-            __syncwarp();
-            if (lane() < 2) ask(p + kStages, expert);
-        }
+    for (int i = 0; i < kUnits; i++) {
+        if (begin + i >= end) break;
+        product_t product[1];
+        product[0].load(codes + i * shape::kUnit, scales + i * shape::kUnit, shape::kStrip, row, i * 128);
+        product_t::template multiply<1>(product, row.moved(i * 128), 0, w.Cols - (begin + i) * 64, [&](int s, int) { return blocks[s].of(w, expert, group + s * groups, begin, begin + i); }, sums);
     }
     float *const all = reinterpret_cast<float *>(shared + shape::kSumsAt) + team * shape::kParts * 32;
 #pragma unroll
