@@ -64,7 +64,6 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     if (lane() == 0) {
         init_barrier(own_there, 1);
         fence_barriers();
-        arrive_expecting(own_there, 2 * bytes);
     }
     uint32_t *const keys = reinterpret_cast<uint32_t *>(shared + shape::kKeysAt);
     if (threadIdx.x < shape::kExperts) keys[threadIdx.x] = 0;
@@ -81,7 +80,8 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     const auto load_strip = [&](int i) {
         if (has_strip && warp() * kEach + i < units) strip[i].load(shared + (warp() * kEach + i) * shape::kRouterUnit);
     };
-    __syncthreads();  // of the barrier too
+    __syncthreads();  // of barriers too
+    if (lane() == 0) arrive_expecting(own_there, 2 * bytes);
     wait_barrier(router_there, 0);
     load_strip(0);
     wait_cluster();
@@ -149,7 +149,7 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
 
     const int expert = busy ? routing::expert_of(picks[pick]) : 0;
     if (bytes > 0 && lane() < 2) copy_bulk(own + side * shape::kStrip, w.Data + size_t(expert) * w.Stride + first, bytes, own_there);
-    if (last && warp() == 0) {
+    if (last && warp() == kWarps - 1) {  // which has no item where there are as few as possible
         routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, experts, a.TopK, a.Normalise, a.Routing, a.Factor}, keys, picks, shared + shape::kRanksAt);
         __threadfence();
     }
