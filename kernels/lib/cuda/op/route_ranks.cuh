@@ -11,7 +11,7 @@ __device__ inline int expert_of(uint32_t key) { return 0xff - (key & 0xff); }
 __device__ inline float logit_of(uint32_t key) { return __uint_as_float((key << 8 ^ (key & 0x800000 ? 0x80000000 : ~0u)) & 0xffff0000); }
 
 // picks[r] = the key of rank r, below topK; ranks[e]: expert e's, topK or more if it is none. In shared memory.
-template <int kExperts, int kThreads, int kPicks>
+template <int kExperts, int kThreads>
 __device__ void rank_keys(const uint32_t *keys, int topK, uint32_t *picks, uint8_t *ranks) {
     constexpr int kLanes = kThreads / kExperts;  // that count for an expert
     static_assert(kThreads % kExperts == 0 && 32 % kLanes == 0 && kExperts % (4 * kLanes) == 0 && kExperts <= 256, "a rank is a byte");

@@ -144,7 +144,7 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     }
     wait_barrier(keys_there, 0);
     uint32_t *const picks = reinterpret_cast<uint32_t *>(shared + shape::kPicksAt);
-    routing::rank_keys<shape::kExperts, kWarps * 32, shape::kPicks>(keys, a.TopK, picks, shared + shape::kRanksAt);
+    routing::rank_keys<shape::kExperts, kWarps * 32>(keys, a.TopK, picks, shared + shape::kRanksAt);
     __syncthreads();
 
     const int expert = busy ? routing::expert_of(picks[pick]) : 0;
