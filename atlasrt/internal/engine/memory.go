@@ -17,7 +17,8 @@ type Need struct {
 	MemoryBytes                                int64 // that may be used in all
 	FreeBytes                                  int64 // on the device; 0 where that does not matter
 	KVType                                     op.DType
-	BlockSize                                  int // tokens
+	Overlaps                                   bool // inputs reach the device through mailboxes
+	BlockSize                                  int  // tokens
 	MaxContext, MaxSequences, MaxBatchTokens   int
 	MaxOutputs                                 int // rows of a step whose logits are kept; 0 is MaxSequences
 }
@@ -25,7 +26,8 @@ type Need struct {
 // Memory is where memory goes, in bytes, to the last one that the engine asks for.
 type Memory struct {
 	Weights, Activations, Scratch int64 // as needed
-	Inputs, Logits                int64 // of one step
+	Inputs                        int64 // of one step, and what waits in mailboxes for those behind it
+	Logits                        int64 // of one step
 	Cache                         int64 // Blocks·BlockBytes
 	Total, Limit                  int64
 	BlockBytes                    int64 // of all layers
@@ -159,8 +161,17 @@ func (n Need) whole() shape {
 		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext)}
 }
 
+// inputBytes is what inputs take, of a step and in the mailboxes of steps in flight.
 func (n Need) inputBytes() int64 {
-	return 4 * (int64(n.whole().layout().words) + int64(n.MaxSequences)) // and the sampled tokens
+	if n.Overlaps {
+		return n.stepBytes() + overlapping*n.sentBytes()
+	}
+	return n.stepBytes()
+}
+
+// stepBytes is what the inputs of a step take, and the tokens that it samples.
+func (n Need) stepBytes() int64 {
+	return 4 * (int64(n.whole().layout().words) + int64(n.MaxSequences))
 }
 
 // sentBytes is what comes through a mailbox: all but edits.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -157,6 +158,35 @@ func TestPlanRefusesSizes(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
+	}
+}
+
+// boxedDevice overlaps; its mailboxes keep results, too, in memory of the device.
+type boxedDevice struct{ *tapeDevice }
+
+func (d boxedDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailbox, error) {
+	return host.NewMailbox(d, s, inputs, results)
+}
+
+// Mailboxes are planned: what they take of a GPU's memory is the inputs of the steps in flight.
+func TestMailboxesArePlanned(t *testing.T) {
+	n := small()
+	n.WeightBytes, n.ActivationBytes, n.MemoryBytes, n.Overlaps = 0, 0, 60<<20, true
+	m, err := Plan(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &tapeDevice{Device: host.New(m.Total + overlapping*4*int64(n.MaxSequences))}
+	e, err := New(Config{Device: boxedDevice{d}, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
+		Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free, _ := d.Memory(); free != 0 {
+		t.Errorf("%d of %d planned bytes are not taken", free, m.Total)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -88,7 +88,7 @@ func (r *runner) allocate() (err error) {
 		})
 	}
 	n := need(c, r.layout)
-	bytes := n.inputBytes()
+	bytes := n.stepBytes()
 	r.words = make([]int32, bytes/4)
 	r.tokens = make([]int32, c.MaxSequences)
 	r.staging = take(bytes, "the inputs of a step")
