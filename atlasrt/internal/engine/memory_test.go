@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -168,55 +169,41 @@ func (d boxedDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailb
 	return host.NewMailbox(d, s, inputs, results)
 }
 
-// Mailboxes are planned: what they take of a GPU's memory is the inputs of the steps in flight.
-func TestMailboxesArePlanned(t *testing.T) {
-	n := small()
-	n.WeightBytes, n.ActivationBytes, n.MemoryBytes, n.Overlaps = 0, 0, 60<<20, true
-	m, err := Plan(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &tapeDevice{Device: host.New(m.Total + overlapping*4*int64(n.MaxSequences))}
-	e, err := New(Config{Device: boxedDevice{d}, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
-		Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if free, _ := d.Memory(); free != 0 {
-		t.Errorf("%d of %d planned bytes are not taken", free, m.Total)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// What is planned is what is taken, to the byte; and where memory ends the engine says so and gives back what it took.
+// What is planned is what is taken, to the byte, mailboxes included; and where memory ends the engine says so and gives back what it took.
 func TestEngineTakesWhatIsPlanned(t *testing.T) {
-	n := small()
-	n.WeightBytes, n.ActivationBytes, n.MemoryBytes = 0, 0, 60<<20
-	m, err := Plan(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &tapeDevice{Device: host.New(m.Total)}
-	c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
-		Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences}
-	e, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if free, _ := d.Memory(); free != 0 {
-		t.Errorf("%d of %d planned bytes are not taken", free, m.Total)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	c.Blocks++
-	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "for logits") {
-		t.Errorf("one block more: got %v, want an error about memory for logits", err)
-	}
-	if free, total := d.Memory(); free != total {
-		t.Errorf("after a failed start %d bytes are not given back", total-free)
+	for _, overlaps := range []bool{false, true} {
+		t.Run(fmt.Sprintf("overlaps %t", overlaps), func(t *testing.T) {
+			n := small()
+			n.WeightBytes, n.ActivationBytes, n.MemoryBytes, n.Overlaps = 0, 0, 60<<20, overlaps
+			m, err := Plan(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &tapeDevice{Device: host.New(m.Total)}
+			c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
+				Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences}
+			if overlaps { // results, which a GPU keeps on the host
+				d.Device = host.New(m.Total + overlapping*4*int64(n.MaxSequences))
+				c.Device = boxedDevice{d}
+			}
+			e, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if free, _ := d.Memory(); free != 0 {
+				t.Errorf("%d of %d planned bytes are not taken", free, m.Total)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			c.Blocks++
+			if _, err := New(c); err == nil || !strings.Contains(err.Error(), "for logits") {
+				t.Errorf("one block more: got %v, want an error about memory for logits", err)
+			}
+			if free, total := d.Memory(); free != total {
+				t.Errorf("after a failed start %d bytes are not given back", total-free)
+			}
+		})
 	}
 }
 
