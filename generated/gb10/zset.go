@@ -2112,9 +2112,9 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	case op.SchemeQ4_1: // layout frag, kernels/lib/cuda/q4_1.toml:17
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
 	case op.SchemeF8: // layout frag, kernels/lib/cuda/f8.toml:17
-		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 512
+		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
 	case op.SchemeF8Block: // layout frag, kernels/lib/cuda/f8block.toml:17
-		return (int64(rows) + 15) / 16 * ((int64(cols)+31)/32*512 + (int64(cols)+127)/128*4)
+		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
 	case op.SchemeNVFP4: // layout frag, kernels/lib/cuda/nvfp4.toml:17
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
 	}

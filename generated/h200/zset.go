@@ -219,12 +219,12 @@ var Kernels = [...]string{
 	"atlas_fill",
 	"atlas_gated_linear_bf16_wide",
 	"atlas_gated_linear_bf16_1",
-	"atlas_gated_linear_f8_e4m3_tall_0",
-	"atlas_gated_linear_f8_e4m3_tall_1",
+	"atlas_gated_linear_f8_e4m3_0",
+	"atlas_gated_linear_f8_e4m3_1",
 	"atlas_gated_linear_f8_unpacked_0",
 	"atlas_gated_linear_f8_unpacked_1",
-	"atlas_gated_linear_f8block_e4m3_tall_0",
-	"atlas_gated_linear_f8block_e4m3_tall_1",
+	"atlas_gated_linear_f8block_e4m3_0",
+	"atlas_gated_linear_f8block_e4m3_1",
 	"atlas_gated_linear_f8block_1",
 	"atlas_gated_linear_f8block_4",
 	"atlas_gated_linear_f8block_8",
@@ -303,12 +303,12 @@ var Kernels = [...]string{
 	"atlas_linear_f8_split_64_middle",
 	"atlas_linear_f8_split_64_small",
 	"atlas_linear_f8_split_64",
-	"atlas_linear_f8_e4m3_tall_0",
-	"atlas_linear_f8_e4m3_tall_1",
+	"atlas_linear_f8_e4m3_128x192_0",
+	"atlas_linear_f8_e4m3_128x192_1",
 	"atlas_linear_f8_e4m3_128x128_0",
 	"atlas_linear_f8_e4m3_128x128_1",
-	"atlas_linear_f8_e4m3_128x64_0",
-	"atlas_linear_f8_e4m3_128x64_1",
+	"atlas_linear_f8_e4m3_64x128_0",
+	"atlas_linear_f8_e4m3_64x128_1",
 	"atlas_linear_f8_e4m3_64x64_0",
 	"atlas_linear_f8_e4m3_64x64_1",
 	"atlas_linear_f8_unpacked_0",
@@ -329,12 +329,12 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_split_32_large",
 	"atlas_linear_f8block_split_32_middle",
 	"atlas_linear_f8block_split_32",
-	"atlas_linear_f8block_e4m3_tall_0",
-	"atlas_linear_f8block_e4m3_tall_1",
+	"atlas_linear_f8block_e4m3_128x192_0",
+	"atlas_linear_f8block_e4m3_128x192_1",
 	"atlas_linear_f8block_e4m3_128x128_0",
 	"atlas_linear_f8block_e4m3_128x128_1",
-	"atlas_linear_f8block_e4m3_128x64_0",
-	"atlas_linear_f8block_e4m3_128x64_1",
+	"atlas_linear_f8block_e4m3_64x128_0",
+	"atlas_linear_f8block_e4m3_64x128_1",
 	"atlas_linear_f8block_e4m3_64x64_0",
 	"atlas_linear_f8block_e4m3_64x64_1",
 	"atlas_linear_f8block_wide",
@@ -665,7 +665,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87, 123, 141;
 // kernels/h200/frag/held.toml:43;
 // kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
-// kernels/h200/base/f8block/experts_few.toml:73, 86, 99, 135, 153;
+// kernels/h200/base/f8block/experts_few.toml:76, 90, 103, 139, 157;
 // kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124, 160, 178.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
@@ -806,7 +806,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 // kernels/h200/q4/experts_few.toml:62, 75, 88;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87;
 // kernels/h200/frag/held.toml:43;
-// kernels/h200/base/f8block/experts_few.toml:73, 86, 99;
+// kernels/h200/base/f8block/experts_few.toml:76, 90, 103;
 // kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124.
 func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	switch a.W.Scheme {
@@ -903,7 +903,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 // kernels/h200/base/q8_0/experts_few.toml:106;
 // kernels/h200/q4/experts_few.toml:107;
 // kernels/h200/base/f8/experts_few.toml:106;
-// kernels/h200/base/f8block/experts_few.toml:118;
+// kernels/h200/base/f8block/experts_few.toml:122;
 // kernels/h200/base/nvfp4/experts_few.toml:143.
 func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	switch a.W.Scheme {
@@ -969,7 +969,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 // kernels/h200/q4/experts_few.toml:3, 15, 27, 39, 51;
 // kernels/h200/base/f8/experts_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/base/f8block/experts_wide.toml:2, 21, 86;
-// kernels/h200/base/f8block/experts_few.toml:2, 14, 26, 38, 50, 62;
+// kernels/h200/base/f8block/experts_few.toml:2, 15, 28, 41, 53, 65;
 // kernels/h200/base/nvfp4/experts_few.toml:14, 26, 38, 50, 62, 74.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
@@ -1110,8 +1110,8 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
 // kernels/h200/base/bf16/linear_few.toml:186;
-// kernels/h200/base/f8/linear_wide.toml:176, 273;
-// kernels/h200/base/f8block/linear_wide.toml:163;
+// kernels/h200/base/f8/linear_wide.toml:216, 275;
+// kernels/h200/base/f8block/linear_wide.toml:203;
 // kernels/h200/base/f8block/linear_few.toml:222, 234, 246;
 // kernels/h200/base/nvfp4/linear_wide.toml:149;
 // kernels/h200/base/nvfp4/linear_few.toml:237, 249, 261, 273.
@@ -1128,8 +1128,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeF8:
 		switch {
-		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && int64(a.W.Rows)%256 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchGatedLinearF8E4m3Tall(q, a)
+		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%128 == 0 && a.Rows > 256:
+			s.launchGatedLinearF8E4m3(q, a)
 		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
 			s.launchGatedLinearF8Unpacked(q, a)
 		default:
@@ -1137,8 +1137,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeF8Block:
 		switch {
-		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%256 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchGatedLinearF8blockE4m3Tall(q, a)
+		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%128 == 0 && a.Rows > 256:
+			s.launchGatedLinearF8blockE4m3(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearF8block_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1175,9 +1175,9 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 88;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55, 68;
-// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 105, 156, 196, 215, 234, 253, 293, 306, 319;
+// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 105, 156, 176, 196, 236, 255, 295, 308, 321;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/f8block/linear_wide.toml:16, 30, 45, 60, 75, 88, 103, 143, 183, 202, 221, 240;
+// kernels/h200/base/f8block/linear_wide.toml:16, 30, 45, 60, 75, 88, 103, 143, 163, 183, 223, 242;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 169, 182, 195;
@@ -1337,12 +1337,12 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && (a.Rows <= 32 || a.W.Rows <= 5760 || a.W.Rounding != op.RoundingE4M3xRow || int64(a.W.Cols)%128 != 0):
 			s.launchLinearF8Split_64(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearF8E4m3Tall(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 140*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= min(73*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 56*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132)):
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 141*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2+131)/132) <= min(100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 80*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
+			s.launchLinearF8E4m3_128x192(q, a)
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 80*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132):
 			s.launchLinearF8E4m3_128x128(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 73*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132) <= 56*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132):
-			s.launchLinearF8E4m3_128x64(q, a)
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 64:
+			s.launchLinearF8E4m3_64x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 32:
 			s.launchLinearF8E4m3_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
@@ -1382,12 +1382,12 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8blockSplit_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
 			s.launchLinearF8blockSplit_32(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && (a.Rows >= 1024 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearF8blockE4m3Tall(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 140*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= min(73*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 56*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132)):
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 152*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2+131)/132) <= min(100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 75*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
+			s.launchLinearF8blockE4m3_128x192(q, a)
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 75*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132):
 			s.launchLinearF8blockE4m3_128x128(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 73*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132) <= 56*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132):
-			s.launchLinearF8blockE4m3_128x64(q, a)
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64:
+			s.launchLinearF8blockE4m3_64x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 32:
 			s.launchLinearF8blockE4m3_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
@@ -2601,7 +2601,7 @@ func (s *Set) launchExpertDownF8blockWide(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml:73, order few.
+// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml:76, order few.
 func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2609,7 +2609,7 @@ func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:86, order few.
+// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:90, order few.
 func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2617,7 +2617,7 @@ func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:99, order few.
+// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:103, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2628,7 +2628,7 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:135, order few.
+// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:139, order few.
 func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2639,7 +2639,7 @@ func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:153, order few.
+// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:157, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2884,7 +2884,7 @@ func (s *Set) launchExpertDownF8blockHeldAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml:73, order few.
+// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml:76, order few.
 func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -2892,7 +2892,7 @@ func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) 
 	}
 }
 
-// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:86, order few.
+// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:90, order few.
 func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -2900,7 +2900,7 @@ func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:99, order few.
+// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:103, order few.
 func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
@@ -3009,7 +3009,7 @@ func (s *Set) launchExpertDownF8TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	}
 }
 
-// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml:118.
+// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml:122.
 func (s *Set) launchExpertDownF8blockTilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
@@ -3301,31 +3301,31 @@ func (s *Set) launchExpertUpF8blockFew_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[185], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml:14, order few.
+// launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml:15, order few.
 func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[186], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml:26, order few.
+// launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml:28, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[187], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:38, order few.
+// launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:41, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[188], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:50, order few.
+// launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:53, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[189], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:62, order few.
+// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:65, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[190], op.Grid{X: 132, Y: 1, Z: 1})
@@ -3414,20 +3414,20 @@ func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8E4m3Tall: kernels/h200/base/f8/linear_wide.toml:176, order e4m3_pairs, activations rounded to e4m3xrow.
-func (s *Set) launchGatedLinearF8E4m3Tall(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)+4) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols))}
-	if g := (op.Grid{X: uint32(int64(a.Rows) + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+3)/4), Y: 1, Z: 1}); g.X != 0 {
+// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_wide.toml:216, order e4m3, activations rounded to e4m3xrow.
+func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
+	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[202], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[203], g)
 	}
 }
 
-// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:273, order unpacked.
+// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:275, order unpacked.
 func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -3447,14 +3447,14 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:163, order e4m3, activations rounded to e4m3x128.
-func (s *Set) launchGatedLinearF8blockE4m3Tall(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
+// launchGatedLinearF8blockE4m3: kernels/h200/base/f8block/linear_wide.toml:203, order e4m3, activations rounded to e4m3x128.
+func (s *Set) launchGatedLinearF8blockE4m3(q op.Stream, a op.GatedLinear) {
+	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[206], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[207], g)
 	}
@@ -4396,46 +4396,46 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3Tall: kernels/h200/base/f8/linear_wide.toml:156, order e4m3_pairs, activations rounded to e4m3xrow.
-func (s *Set) launchLinearF8E4m3Tall(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)+4) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols))}
-	if g := (op.Grid{X: uint32(int64(a.Rows) + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+3)/4), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8E4m3_128x192: kernels/h200/base/f8/linear_wide.toml:156, order e4m3, activations rounded to e4m3xrow.
+func (s *Set) launchLinearF8E4m3_128x192(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[286], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[287], g)
 	}
 }
 
-// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_wide.toml:196, order e4m3, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_wide.toml:176, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[288], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[289], g)
 	}
 }
 
-// launchLinearF8E4m3_128x64: kernels/h200/base/f8/linear_wide.toml:215, order e4m3_halves, activations rounded to e4m3xrow.
-func (s *Set) launchLinearF8E4m3_128x64(q op.Stream, a op.Linear) {
+// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_wide.toml:196, order e4m3_halves, activations rounded to e4m3xrow.
+func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[290], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[291], g)
 	}
 }
 
-// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_wide.toml:234, order e4m3_halves, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_wide.toml:236, order e4m3_few, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -4448,7 +4448,7 @@ func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:253, order unpacked.
+// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:255, order unpacked.
 func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -4468,7 +4468,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:293, order wide.
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:295, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4483,7 +4483,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:306, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:308, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4498,7 +4498,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:319, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:321, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4666,46 +4666,46 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockE4m3Tall: kernels/h200/base/f8block/linear_wide.toml:143, order e4m3, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3Tall(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33) + (int64(a.W.Rows)+255)/256*256*int64(a.W.Cols) + (int64(a.W.Rows)+255)/256*(int64(a.W.Cols)/2))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16)+511)/512 + ((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)/128+1)/2)+7)/8), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:143, order e4m3, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[312], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[313], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:183, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:163, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[314], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[315], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x64: kernels/h200/base/f8block/linear_wide.toml:202, order e4m3_halves, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_128x64(q op.Stream, a op.Linear) {
+// launchLinearF8blockE4m3_64x128: kernels/h200/base/f8block/linear_wide.toml:183, order e4m3_halves, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[316], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[317], g)
 	}
 }
 
-// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:221, order e4m3_halves, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:223, order e4m3_few, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
@@ -4718,7 +4718,7 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:240, order wide.
+// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:242, order wide.
 func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7054,9 +7054,9 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:16
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
 	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:11
-		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 512
+		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
 	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:11
-		return (int64(rows) + 15) / 16 * ((int64(cols)+31)/32*512 + (int64(cols)+127)/128*4)
+		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
 	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:14
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
 	}

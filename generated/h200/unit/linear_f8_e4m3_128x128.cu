@@ -9,7 +9,7 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/linear_e4m3.cuh"
+#include "lib/cuda/weight/linear_e4m3_wide.cuh"
 
 struct arguments {
     atlas_Linear op;
@@ -17,9 +17,9 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(128) atlas_linear_f8_e4m3_128x128_0(const __grid_constant__ arguments a) {
-    quantise_linear_rows<128, 128, 8>(a.op, a.scratch);
+    quantise_linear_rows<true, 128, 128, 8>(a.op, a.scratch);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8_e4m3_128x128_1(const __grid_constant__ arguments a) {
-    linear_e4m3<ATLAS_SCHEME_F8, 2, 1, 128, 6, 1>(a.op, a.scratch);
+    linear_e4m3_wide<ATLAS_SCHEME_F8, 128, 128, 6, 2>(a.op, a.scratch);
 }

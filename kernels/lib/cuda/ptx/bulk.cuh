@@ -30,6 +30,7 @@ __device__ __forceinline__ void prefetch_map(const void *map) { asm volatile("pr
 __device__ __forceinline__ void store_shared(uint32_t to, uint4 x) {
     asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }
+__device__ __forceinline__ void store_shared1(uint32_t to, uint32_t x) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(x) : "memory"); }
 
 __device__ __forceinline__ uint4 load_shared(uint32_t from) {
     uint4 x;

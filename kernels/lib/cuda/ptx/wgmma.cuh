@@ -13,6 +13,11 @@ __device__ __forceinline__ uint64_t factor(uint32_t shared) {
     return uint64_t((shared & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
 }
 
+// Rows of 64 bytes in the 64-byte swizzle: 16-byte chunk c of row r at c ^ r/2 % 4, the whole aligned to 512 bytes.
+__device__ __forceinline__ uint64_t factor_of_64(uint32_t shared) {
+    return uint64_t((shared & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(512 >> 4) << 32 | uint64_t(2) << 62;
+}
+
 // Before the first product after sums or factors in registers were written.
 __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -80,6 +85,12 @@ ATLAS_PRODUCT(256, ATLAS_NAMES32_0 "," ATLAS_NAMES32_1 "," ATLAS_NAMES32_2 "," A
 #undef ATLAS_NAMES32_3
 #undef ATLAS_SUMS32
 #undef ATLAS_SUMS8
+
+// Stores four 8×8 matrices of 16-bit elements, of which lane 4g+t holds row g, columns 2t and 2t+1; lane l gives the address of row l%8
+// of matrix l/8.
+__device__ __forceinline__ void store_matrices(uint32_t shared, const uint32_t (&r)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(shared), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+}
 
 // Transposes an 8×8 matrix of 16-bit elements over the warp: lane 4g+t holds row g, columns 2t and 2t+1.
 __device__ __forceinline__ uint32_t transpose_matrix(uint32_t x) {

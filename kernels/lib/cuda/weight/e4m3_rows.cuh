@@ -1,18 +1,25 @@
 // Activations as e4m3: each 128 columns of a row, or each row, have the scale s = amax/448, and codes e4m3(x/s). Where scales are below
 // 2⁻¹⁰⁰, codes are zeros.
 //
-// Codes lie in an order of columns that the frag layout's fragments of wgmma have: of 16 columns those at 2t, 2t+1, 2t+8, 2t+9
-// are the bytes 4t … 4t+3.
+// Codes lie in an order of columns that weights of frag.cuh have. Of 16 columns those at 2t, 2t+8, 2t+1, 2t+9 are word t. Beside weights
+// in registers a chunk of 16 bytes has the words of 16 columns; beside weights in shared memory chunk t of 64 columns has words t.
 #pragma once
-#include "lib/cuda/atlas.cuh"
 #include "lib/cuda/ptx/e4m3.cuh"
+#include "lib/cuda/weight/wide.cuh"
 
 namespace atlas {
 
+// The place of a row's scale in a tile: of each 16 rows those at 2t, 2t+1, 2t+8, 2t+9 are at 4t … 4t+3.
+__device__ inline int scale_place(int row) { return row / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2; }
+
 // Codes and scales in scratch memory, W.Cols/128*132 bytes a row. Either the rows of every 128 columns together, in the
-// 128-byte swizzle of wgmma, so that a tile of rows is one piece; then scales are [columns/128, rows], at their scale_place. Or
-// row after row, to be gathered; then scales are [rows, columns/128]. A row's only scale is that of its first 128 columns.
+// 128-byte swizzle of wgmma, so that a tile of rows is one piece; then scales are [columns/128, rows]. Or row after row, to be
+// gathered; then scales are [rows, columns/128]. A row's only scale is that of its first 128 columns.
+//
+// kShared: beside weights in shared memory; else beside weights in registers, and scales are at their scale_place.
+template <bool kShared>
 struct e4m3_tiles {
+    static constexpr bool kAcross = kShared;
     uint8_t *codes;
     float *scales;
     int rows;  // rounded up to 128
@@ -23,9 +30,10 @@ struct e4m3_tiles {
     __device__ uint8_t *tile(int block, int row) const { return codes + (size_t(block) * rows + row) * 128; }
     __device__ float *scale(int block, int row) const { return scales + size_t(block) * rows + row; }
     __device__ uint8_t *chunk_at(int row, int block, int chunk) const { return tile(block, row) + (chunk ^ row % 8) * 16; }
-    __device__ float *scale_at(int row, int block) const;
+    __device__ float *scale_at(int row, int block) const { return scale(block, kShared ? row : scale_place(row)); }
 };
 struct e4m3_list {
+    static constexpr bool kAcross = false;
     uint8_t *codes;
     float *scales;
     int cols;
@@ -37,11 +45,7 @@ struct e4m3_list {
     __device__ float *scale_at(int row, int block) const { return scales + size_t(row) * (cols / 128) + block; }
 };
 
-// The place of a row's scale in a tile: of each 16 rows those at 2t, 2t+1, 2t+8, 2t+9 are at 4t … 4t+3.
-__device__ inline int scale_place(int row) { return row / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2; }
-__device__ inline float *e4m3_tiles::scale_at(int row, int block) const { return scale(block, scale_place(row)); }
-
-// Sixteen columns as codes.
+// Sixteen columns as codes; four lanes next to one another have 64.
 struct e4m3_chunk {
     f32x8 low, high;
 
@@ -52,6 +56,8 @@ struct e4m3_chunk {
         for (int i = 0; i < 8; i++) most = fmaxf(most, fmaxf(fabsf(low.v[i]), fabsf(high.v[i])));
         return most;
     }
+    // The chunk of that number in its place; kAcross: of all lanes' words.
+    template <bool kAcross>
     __device__ uint4 codes(float scale) const {
         const float inverse = scale < 0x1p-100f ? 0 : 1 / scale;
         const auto over = [&](float x) {  // the correctly rounded quotient
@@ -60,7 +66,8 @@ struct e4m3_chunk {
         };
         uint32_t word[4];
 #pragma unroll
-        for (int t = 0; t < 4; t++) word[t] = narrow_e4m3(over(low.v[2 * t]), over(low.v[2 * t + 1]), over(high.v[2 * t]), over(high.v[2 * t + 1]));
+        for (int t = 0; t < 4; t++) word[t] = narrow_e4m3(over(low.v[2 * t]), over(high.v[2 * t]), over(low.v[2 * t + 1]), over(high.v[2 * t + 1]));
+        if constexpr (kAcross) transpose_quad(word);
         return {word[0], word[1], word[2], word[3]};
     }
 };
@@ -87,10 +94,11 @@ __device__ void quantise_rows(const To &to, const atlas_act *in, int rows, int c
 #pragma unroll
         for (int d = 1; d < 8; d *= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, d));
         const float scale = most / 448;
-        const uint4 codes = of.codes(scale);
-        if (unit >= rows * blocks) return;
-        *reinterpret_cast<uint4 *>(to.chunk_at(row, block, chunk)) = codes;
-        if (chunk == 0) *to.scale_at(row, block) = scale;
+        const uint4 codes = of.template codes<To::kAcross>(scale);
+        if (unit < rows * blocks) {
+            *reinterpret_cast<uint4 *>(to.chunk_at(row, block, chunk)) = codes;
+            if (chunk == 0) *to.scale_at(row, block) = scale;
+        }
     }
 }
 
@@ -130,7 +138,13 @@ __device__ void quantise_whole_rows(const To &to, const atlas_act *in, int rows,
     for (bool held = true; first > 0; held = false) {  // the last first, which are held
         first -= kHeld;
         if (!held) each(first, load);
-        each(first, [&](int chunk, const uint4 (&x)[2]) { *reinterpret_cast<uint4 *>(to.chunk_at(row, chunk / 8, chunk % 8)) = e4m3_chunk(x).codes(scale); });
+#pragma unroll
+        for (int e = 0; e < kEach; e++) {
+            if (first + e * kTeam >= chunks) break;
+            const int chunk = first + e * kTeam + thread;
+            const uint4 codes = e4m3_chunk(x[e]).template codes<To::kAcross>(scale);
+            if (chunk < chunks) *reinterpret_cast<uint4 *>(to.chunk_at(row, chunk / 8, chunk % 8)) = codes;
+        }
     }
 }
 

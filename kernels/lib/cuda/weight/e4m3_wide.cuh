@@ -24,35 +24,7 @@ struct e4m3_pipe : wide<kTeams * kParts, kParts * kRows, kTeams * kParts * 8192 
     __device__ uint32_t scales(int slot) const { return this->weights(slot) + kTeams * kParts * 8192; }
 };
 
-// Two warpgroups multiply in turn, so that one adds up while the other multiplies: left alone, both come to do the same at the same
-// time. Both take as many turns.
-struct turns {
-    int own, other;  // named barriers
-
-    __device__ explicit turns(int team) : own(1 + team), other(2 - team) {
-        if (team == 1) pass();
-    }
-    __device__ void wait() const { sync_named<256>(own); }
-    __device__ void pass() const { arrive_named<256>(other); }
-    __device__ void end() const {
-        if (own == 1) wait();  // for the last turn that was passed
-    }
-};
-
-// The fragments of 32 columns as e4m3, from a lane's 16 bytes of a block.
-__device__ inline void fragments_e4m3(const uint4 &codes, uint32_t (&a)[4]) {
-    const uint32_t w[4] = {codes.x, codes.y, codes.z, codes.w};
-#pragma unroll
-    for (int step = 0; step < 2; step++) {
-        // Of four columns: s, eee of the second row, s of the second row, eem; and mmmm of both rows.
-        const uint32_t high = __byte_perm(w[2 * step], w[2 * step + 1], 0x7531), low = __byte_perm(w[2 * step], w[2 * step + 1], 0x6420);
-        const uint32_t up = high << 4;
-        a[2 * step] = select_bits(0xf0f0f0f0, select_bits(0x80808080, high, up), low >> 4);
-        a[2 * step + 1] = select_bits(0xf0f0f0f0, select_bits(0x80808080, up, high), low);
-    }
-}
-
-// Multiplies a tile's steps: a warp's strip by kRows rows, those columns that are its part's. Fragments of the next step are made
+// Multiplies a tile's steps: a warp's strip by kRows rows, those columns that are its part's. Fragments of the next step are fetched
 // while the tensor cores work.
 template <bool kBlocks, int kParts, int kRows, typename Pipe, typename Stage>
 struct e4m3_product {
@@ -67,9 +39,13 @@ struct e4m3_product {
     // The fragments of the step that now is at.
     __device__ void fetch(uint32_t (&a)[4][4]) {
         pipe.wait_full(now);
-        const uint32_t from = pipe.strip(now.slot, pipe.team() * 4 + warp() % 4) + pipe.part() * 2048 + lane() * 16;
+        const uint32_t from = pipe.strip(now.slot, pipe.team() * 4 + warp() % 4) + pipe.part() * 2048 + frag<ATLAS_SCHEME_F8>::lane_at();
 #pragma unroll
-        for (int k = 0; k < 4; k++) fragments_e4m3(load_shared(from + k * 512), a[k]);
+        for (int i = 0; i < 2; i++) {  // 64 columns
+            const uint4 g = load_shared(from + i * 1024), g8 = load_shared(from + i * 1024 + 512);
+            a[2 * i][0] = g.x, a[2 * i][1] = g8.x, a[2 * i][2] = g.y, a[2 * i][3] = g8.y;
+            a[2 * i + 1][0] = g.z, a[2 * i + 1][1] = g8.z, a[2 * i + 1][2] = g.w, a[2 * i + 1][3] = g8.w;
+        }
 #pragma unroll
         for (int k = 0; k < 4; k++) pin(a[k]);
     }

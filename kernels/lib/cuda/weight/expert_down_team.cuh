@@ -124,7 +124,7 @@ __device__ void expert_down_team(const Args &a) {
     const uint32_t zeros = memory + shape::kZerosAt;
     const int part = warp() % 2, begin = units * part / 2, end = units * (part + 1) / 2, left = warp() / 2;
     const typename product_t::lines lines(rows_at + begin * 128, zeros);
-    const uint32_t own = memory + begin * kUnit, codes_at = held(own + lane() * 16), scales_at = held(own + product_t::scales_at());
+    const uint32_t own = memory + begin * kUnit, codes_at = held(own + product_t::codes_at()), scales_at = held(own + product_t::scales_at());
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt), *const factors = products + 2 * shape::kProducts;
     block_scales<kScheme> scales;
     const auto load_scales = [&](int strip, int tile) {

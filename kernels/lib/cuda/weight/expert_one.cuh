@@ -40,7 +40,7 @@ struct one_walk {
     __device__ void multiply(int p, uint32_t x, int cols, const Block &block, const Fill &fill, float (&c)[kStrips][1][4]) {
         const uint32_t lanes[1] = {uint32_t(lane() / 8 * 16)};
         for (int at = begin(p); at < end(p); at += kUnits) {
-            const uint32_t slot = shared_address(ring.wait()), codes = slot + lane() * 16, scales = slot + unit<kScheme>::scales_at();
+            const uint32_t slot = shared_address(ring.wait()), codes = slot + unit<kScheme>::codes_at(), scales = slot + unit<kScheme>::scales_at();
 #pragma unroll
             for (int i = 0; i < kUnits; i++) {
                 if (at + i >= end(p)) break;

@@ -103,7 +103,7 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
                 unit_product<kScheme, 1, 2> product;
                 const float factor[2] = {blocks[0].of(w, tile.expert, group, begin, u), blocks[1].of(w, tile.expert, group + groups, begin, u)};
                 const uint32_t x = rows_at + u * 128;
-                product.load(slot + i * unit_t::kBytes + lane() * 16, slot + i * unit_t::kBytes + unit_t::scales_at(), shape::kStrip, x, lanes.at);
+                product.load(slot + i * unit_t::kBytes + unit_t::codes_at(), slot + i * unit_t::kBytes + unit_t::scales_at(), shape::kStrip, x, lanes.at);
                 product.multiply(x, lanes.at, w.Cols - u * 64, factor, c);
             }
             __syncwarp();

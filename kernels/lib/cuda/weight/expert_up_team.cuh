@@ -95,7 +95,7 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
     }
     const int part = warp() % 8, turn = uint32_t(w.Cols / 8) * blockIdx.x / gridDim.x;
     const int begin = units * part / 8, end = units * (part + 1) / 8, mine = kSpreads ? (units - part + 7) / 8 : end - begin;  // units of this warp
-    const uint32_t zeros = memory + shape::kZerosAt, own = ring_at + part * shape::kShare, codes_at = held(own + lane() * 16), scales_at = held(own + product_t::scales_at());
+    const uint32_t zeros = memory + shape::kZerosAt, own = ring_at + part * shape::kShare, codes_at = held(own + product_t::codes_at()), scales_at = held(own + product_t::scales_at());
     const typename product_t::lines lines(rows_at + (kSpreads ? part : begin) * 128, zeros);
     if constexpr (kSpreads)
         for (int i = threadIdx.x; i < kUnits * 64; i += shape::kWarps * 32) store_shared(zeros + i * 16, {});

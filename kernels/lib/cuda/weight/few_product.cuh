@@ -29,6 +29,7 @@ struct few_product : unit_product<kScheme, 1, kStrips, kFewLifting<kScheme>> {
             return m;
         }
     };
+    __device__ static int codes_at() { return unit<kScheme>::codes_at(); }
     __device__ static int scales_at() { return unit<kScheme>::scales_at(); }
     __device__ void load(uint32_t codes, uint32_t scales, int strip_bytes, const lines &x, int offset) { base::load(codes, scales, strip_bytes, x.from + offset, x.lanes); }
     // c += kUnits units, whose rows lie `step` bytes apart. left: columns that there are; block(s, i): f8block's scale of strip s, unit i.

@@ -1,8 +1,13 @@
 // Frag layouts: weights in the order of the A fragments of mma.m16n8k16 and wgmma m64k16. A strip is 16 rows; strips follow
-// one another, in a strip blocks of 32 columns (8-bit codes) or 64 (4-bit), then what is said below; zeros past the matrix.
-// A block begins with 512 bytes of codes, 16 for each lane: a step of 16 columns is two words (8-bit) or one (4-bit). In a
-// word the low half has the codes of a fragment register's first column, the high half those of the second; how a half
-// holds its codes is said at each decoder. Lane 4g+t has rows g, g+8, g, g+8 at columns 2t, 2t, 2t+8, 2t+8 (two each).
+// one another, in a strip blocks of 64 columns (q8_0: 32), then what is said below; zeros past the matrix. A fragment's lane
+// 4g+t has rows g, g+8, g, g+8 at columns 2t, 2t, 2t+8, 2t+8 (two each) of a step of 16 columns.
+//
+// A block of q8_0 and of 4-bit codes begins with 512 bytes of codes, 16 for each lane: a step is two words (8-bit) or one
+// (4-bit). In a word the low half has the codes of a fragment register's first column, the high half those of the second; how
+// a half holds its codes is said at each decoder.
+//
+// A block of f8 and f8block is what wgmma reads from shared memory as well: 16 rows of 64 bytes in the 64-byte swizzle, chunk
+// c of row r at c ^ r/2%4. Chunk t has lane 4g+t's codes of row g or g+8, a word for each step: columns 2t, 2t+8, 2t+1, 2t+9.
 //
 // After the codes of a block:  nvfp4  32 halves, of rows 0 and 8 in each step, 1 and 9 in each step …: two e4m3 codes as in a word
 //                              q8_0   16 f16 scales, of rows 0, 8, 1, 9 …
@@ -33,9 +38,23 @@ __device__ inline uint32_t high_twice(uint32_t x) {
 
 constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo118 = 0x7a807a80, kTwo120 = 0x7b807b80;  // pairs of bf16
 
-// Two e4m3 codes in a half, the first s eeee mmm at bits 15, 10-4, the second at bits 11, 14-12, 3-0. Gives both as bf16,
-// times 2⁻¹²⁰.
+// Two bytes as the low ones of halves, filled up with their signs: those that the selector's digits 0 and 2 name, with 8 added in
+// digits 1 and 3.
+template <uint32_t kSelector>
+__device__ inline uint32_t spread_bytes(uint32_t w) {
+    uint32_t x;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(x) : "r"(w), "n"(kSelector));
+    return x;
+}
+
+// Two e4m3 codes in a half, the first low. Gives both as bf16, times 2⁻¹²⁰.
 __device__ inline void decode_e4m3(uint32_t w, uint32_t &first, uint32_t &second) {
+    first = spread_bytes<0xa280>(w) << 4 & 0x87f087f0;
+    second = spread_bytes<0xb391>(w) << 4 & 0x87f087f0;
+}
+
+// The same of nvfp4's scales: the first s eeee mmm at bits 15, 10-4 of a half, the second at bits 11, 14-12, 3-0.
+__device__ inline void decode_scales(uint32_t w, uint32_t &first, uint32_t &second) {
     first = w & 0x87f087f0;
     second = (w << 4 & 0x80f080f0) | (w >> 4 & 0x07000700);
 }
@@ -63,17 +82,19 @@ __device__ void decode_nibbles(uint32_t w, uint32_t (&a)[4]) {
     for (int r = 0; r < 4; r++) a[r] = subtract_pair((w >> 4 * r & 0x000f000f) | 0x43004300, kOffset);
 }
 
-// Geometry of a layout and the fragment of a step from a lane's 16 bytes of a block.
+// Geometry of a layout, and the fragment of a step from the vectors of 16 bytes that a lane has of 64 columns.
 template <atlas_Scheme kScheme>
 struct frag {
     static constexpr bool kFour = kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1;
-    static constexpr int kCols = kFour ? 64 : 32, kSteps = kCols / 16;
+    static constexpr bool kRaw = kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK;  // codes as wgmma reads them
+    static constexpr int kCols = kScheme == ATLAS_SCHEME_Q8_0 ? 32 : 64;
     static constexpr int kScales = kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 ? 64
                                    : kScheme == ATLAS_SCHEME_Q4_1                                ? 128
                                    : kScheme == ATLAS_SCHEME_Q8_0                                ? 32
                                                                                                  : 0;
-    static constexpr int kBlock = 512 + kScales;  // bytes
-    static_assert(kFour || kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK, "a frag layout");
+    static constexpr int kBlock = (kRaw ? 1024 : 512) + kScales;  // bytes
+    static constexpr int kVectors = kFour ? 1 : 2, kNext = kRaw ? 512 : kBlock;  // of 64 columns; bytes from the first to the second
+    static_assert(kFour || kRaw || kScheme == ATLAS_SCHEME_Q8_0, "a frag layout");
 
     // Sums of products are to be multiplied by this.
     static constexpr float kFactor = kScheme == ATLAS_SCHEME_NVFP4 ? 256.0f : 1.0f;
@@ -81,25 +102,32 @@ struct frag {
     __device__ static int blocks(int cols) { return (cols + kCols - 1) / kCols; }
     __device__ static size_t strip_bytes(int cols) { return size_t(blocks(cols)) * kBlock; }
     __device__ static const uint8_t *strip(const atlas_Weight &w, int m, int i) { return w.Data + m * w.Stride + i * strip_bytes(w.Cols); }
+    // The number of this lane's vector among 32, and where it lies.
+    __device__ static int lane_slot() { return kRaw ? lane() ^ lane() / 8 : lane(); }
+    __device__ static int lane_at() { return lane_slot() * 16; }
+    // f8, f8block: where the code of row r (0-15) and column c (0-63) of a block lies.
+    __device__ static int raw_at(int r, int c) { return r * 64 + (c % 8 / 2 ^ r / 2 % 4) * 16 + c / 16 * 4 + c % 2 * 2 + c / 8 % 2; }
     // f8block: of columns from 128·j on.
     __device__ static float block_scale(const atlas_Weight &w, int m, int i, int j) {
         return reinterpret_cast<const float *>(strip(w, m, (w.Rows + 15) / 16))[size_t(i) * ((w.Cols + 127) / 128) + j];
     }
 
-    // Codes of a step, two words or one, without block scales; f8 is exact, or times 2⁻¹²⁰ where kAsDecoded, e2m1 is times 2⁻¹²⁶.
+    // Codes of a step (0-3), without block scales; f8 is exact, or times 2⁻¹²⁰ where kAsDecoded, e2m1 is times 2⁻¹²⁶.
     template <bool kAsDecoded = false>
-    __device__ static void codes(const uint4 &lane_bytes, int step, uint32_t (&a)[4]) {
-        const uint32_t w[4] = {lane_bytes.x, lane_bytes.y, lane_bytes.z, lane_bytes.w};
+    __device__ static void codes(const uint4 (&vectors)[kVectors], int step, uint32_t (&a)[4]) {
+        uint32_t w[kVectors][4];
+#pragma unroll
+        for (int v = 0; v < kVectors; v++) w[v][0] = vectors[v].x, w[v][1] = vectors[v].y, w[v][2] = vectors[v].z, w[v][3] = vectors[v].w;
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-            decode_e2m1(w[step], a);
+            decode_e2m1(w[0][step], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q4_0) {
-            decode_nibbles<8>(w[step], a);
+            decode_nibbles<8>(w[0][step], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
-            decode_nibbles<0>(w[step], a);
+            decode_nibbles<0>(w[0][step], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
-            decode_bytes(w[2 * step], a[0], a[1]), decode_bytes(w[2 * step + 1], a[2], a[3]);
+            decode_bytes(w[step / 2][step % 2 * 2], a[0], a[1]), decode_bytes(w[step / 2][step % 2 * 2 + 1], a[2], a[3]);
         } else {
-            decode_e4m3(w[2 * step], a[0], a[1]), decode_e4m3(w[2 * step + 1], a[2], a[3]);
+            decode_e4m3(w[0][step], a[0], a[2]), decode_e4m3(w[1][step], a[1], a[3]);
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 if (!kAsDecoded) a[r] = multiply_pair(a[r], kTwo120);
@@ -113,8 +141,8 @@ struct nvfp4_scales {
     uint32_t low[2], high[2];  // of rows g and g+8 in steps 0 and 1, 2 and 3
 
     __device__ explicit nvfp4_scales(uint2 words) {
-        decode_e4m3(words.x, low[0], low[1]);
-        decode_e4m3(words.y, high[0], high[1]);
+        decode_scales(words.x, low[0], low[1]);
+        decode_scales(words.y, high[0], high[1]);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             low[i] = multiply_pair(multiply_pair(low[i], kTwo120), kTwo118);

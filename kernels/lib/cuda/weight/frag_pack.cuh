@@ -4,7 +4,8 @@
 
 namespace atlas {
 
-// Where the code of row r (0-15) and column c of a block lies: word of the block's 128, half of the word, place in the half.
+// Where the code of row r (0-15) and column c of a block lies in the order of fragments: word of the block's 128, half of the
+// word, place in the half.
 struct frag_place {
     int word, half, place;
 };
@@ -19,10 +20,6 @@ __device__ frag_place place_of(int r, int c) {
 template <atlas_Scheme kScheme>
 __device__ int bit_of(int half, int place, int bit) {
     const int h = half * 16;
-    if (kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK) {
-        if (place == 0) return h + (bit == 7 ? 15 : 4 + bit);
-        return h + (bit == 7 ? 11 : bit < 4 ? bit : 8 + bit);
-    }
     if (kScheme == ATLAS_SCHEME_NVFP4) {
         if (place == 0) return h + (bit == 3 ? 9 : bit);
         if (place == 1) return h + (bit == 3 ? 13 : 4 + bit);
@@ -83,9 +80,23 @@ struct frag_scale {
 
 // The scale of nvfp4 in row r (0-15) and a step: in which of the 16 words after the codes, and the bits there.
 __device__ inline int scale_word(int r, int step) { return r % 8 * 2 + step / 2; }
-__device__ inline uint32_t put_scale(int r, int step, uint32_t code) { return put_code<ATLAS_SCHEME_F8>(step % 2, r / 8, code); }
+__device__ inline int scale_bit(int r, int step, int bit) {
+    const int h = step % 2 * 16;
+    if (r < 8) return h + (bit == 7 ? 15 : 4 + bit);
+    return h + (bit == 7 ? 11 : bit < 4 ? bit : 8 + bit);
+}
+__device__ inline uint32_t put_scale(int r, int step, uint32_t code) {
+    uint32_t w = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) w |= (code >> i & 1) << scale_bit(r, step, i);
+    return w;
+}
 __device__ inline uint32_t get_scale(const uint8_t *words, int r, int step) {
-    return get_code<ATLAS_SCHEME_F8>(reinterpret_cast<const uint32_t *>(words)[scale_word(r, step)], step % 2, r / 8);
+    const uint32_t w = reinterpret_cast<const uint32_t *>(words)[scale_word(r, step)];
+    uint32_t code = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) code |= (w >> scale_bit(r, step, i) & 1) << i;
+    return code;
 }
 
 }  // namespace atlas
@@ -98,7 +109,13 @@ __device__ void pack_frag(const atlas_Pack &a) {
     const atlas::frag_raw<kScheme> raw = {cols};
     uint8_t *strip = const_cast<uint8_t *>(layout::strip(a.W, 0, blockIdx.x));
     atlas::wait_for_previous();
-    for (int i = threadIdx.x; i < layout::blocks(cols) * 128; i += kThreads) {
+    if constexpr (layout::kRaw) {
+        for (int i = threadIdx.x; i < 16 * layout::blocks(cols) * 64; i += kThreads) {
+            const int r = i / (layout::blocks(cols) * 64), c = i % (layout::blocks(cols) * 64);
+            strip[c / 64 * layout::kBlock + layout::raw_at(r, c % 64)] = first + r < rows && c < cols ? a.Raw[raw.at(first + r, c)] : 0;
+        }
+    }
+    for (int i = threadIdx.x; !layout::kRaw && i < layout::blocks(cols) * 128; i += kThreads) {
         const int block = i / 128, lane = i % 128 / 4;
         constexpr int kCodes = layout::kFour ? 8 : 4;
         uint32_t w = 0;
@@ -150,7 +167,8 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
     const int rows = a.W.Rows, cols = a.W.Cols, first = blockIdx.x * 16;
     const atlas::frag_raw<kScheme> raw = {cols};
     const uint8_t *strip = layout::strip(a.W, 0, blockIdx.x);
-    const auto code = [&](int r, int c) {
+    const auto code = [&](int r, int c) -> uint32_t {
+        if constexpr (layout::kRaw) return strip[size_t(c / 64) * layout::kBlock + layout::raw_at(r, c % 64)];
         const atlas::frag_place p = atlas::place_of<kScheme>(r, c % layout::kCols);
         const uint8_t *block = strip + size_t(c / layout::kCols) * layout::kBlock;
         return atlas::get_code<kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
@@ -197,8 +215,12 @@ __device__ float frag_weight(const atlas_Weight &w, int m, int n, int k) {
     using layout = frag<kScheme>;
     const int r = n % 16, c = k % layout::kCols;
     const uint8_t *block = layout::strip(w, m, n / 16) + size_t(k / layout::kCols) * layout::kBlock;
-    const frag_place p = place_of<kScheme>(r, c);
-    const uint32_t code = get_code<kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
+    const auto code_at = [&]() -> uint32_t {
+        if constexpr (layout::kRaw) return block[layout::raw_at(r, c)];
+        const frag_place p = place_of<kScheme>(r, c);
+        return get_code<kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
+    };
+    const uint32_t code = code_at();
     const auto e4m3 = [](uint32_t x) { return __uint_as_float((x & 128) << 24 | (x & 127) << 20) * 0x1p120f; };
     const auto half = [&](int i) { return __half2float(reinterpret_cast<const __half *>(block + 512)[frag_scale<kScheme>::at(r, i)]); };
     if constexpr (kScheme == ATLAS_SCHEME_F8) return e4m3(code);

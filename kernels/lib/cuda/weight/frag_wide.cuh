@@ -41,15 +41,17 @@ __device__ inline uint32_t scale_pair(uint32_t x, float scale, float offset) {
 }
 __device__ inline float2 widen_halves(uint32_t x) { return __half22float2(reinterpret_cast<const __half2 &>(x)); }
 
-// The fragments of a strip's 64 columns; of the first 32 only where half.
+// The fragments of a strip's 64 columns; in q8_0 of the first 32 only where half.
 template <atlas_Scheme kScheme>
 __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
-    constexpr int kBlock = frag<kScheme>::kBlock;
+    using layout = frag<kScheme>;
     const int g = lane() / 4;
-    if constexpr (frag<kScheme>::kFour) {
-        const uint4 codes = load_shared(from + lane() * 16);
+    uint4 codes[layout::kVectors];
 #pragma unroll
-        for (int k = 0; k < 4; k++) frag<kScheme>::codes(codes, k, a[k]);
+    for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(from + v * layout::kNext + layout::lane_at());
+#pragma unroll
+    for (int k = 0; k < 4; k++) layout::codes(codes, k, a[k]);
+    if constexpr (layout::kFour) {
         const uint2 low = load_shared2(from + 512 + g * 8);
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
             const nvfp4_scales scales(low);
@@ -67,20 +69,15 @@ __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
 #pragma unroll
                 for (int r = 0; r < 4; r++) a[k][r] = scale_pair(a[k][r], k < 2 ? d[r % 2].x : d[r % 2].y, k < 2 ? m[r % 2].x : m[r % 2].y);
         }
-    } else {
+    } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
 #pragma unroll
         for (int b = 0; b < 2; b++) {
-            const uint4 codes = load_shared(from + b * kBlock + lane() * 16);
-            frag<kScheme>::codes(codes, 0, a[2 * b]);
-            frag<kScheme>::codes(codes, 1, a[2 * b + 1]);
-            if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
-                float2 d = widen_halves(load_shared1(from + b * kBlock + 512 + g * 4));
-                if (b && half) d = {};
+            float2 d = widen_halves(load_shared1(from + b * layout::kBlock + 512 + g * 4));
+            if (b && half) d = {};
 #pragma unroll
-                for (int k = 2 * b; k < 2 * b + 2; k++)
+            for (int k = 2 * b; k < 2 * b + 2; k++)
 #pragma unroll
-                    for (int r = 0; r < 4; r++) a[k][r] = scale_pair(a[k][r], r % 2 ? d.y : d.x, 0);
-            }
+                for (int r = 0; r < 4; r++) a[k][r] = scale_pair(a[k][r], r % 2 ? d.y : d.x, 0);
         }
     }
 }

@@ -1,14 +1,14 @@
-// Linear for many rows and f8 or f8block weights (layout frag), activations in e4m3: tiles of kRows rows by 64·kTeams outputs.
+// Linear for some 64 rows and f8 or f8block weights (layout frag), activations in e4m3: tiles of kRows rows by 64·kTeams outputs, so
+// that there are many; weights come to the tensor cores by registers.
 //
-// First, for f8block, quantise_linear: block kThreads threads, grid ceil(Rows*W.Cols/(16*kThreads)); writes codes and scales to
-// scratch, ceil(Rows/128)*128*W.Cols/32*33 bytes. For f8 quantise_linear_rows: block kThreads threads, grid ceil(Rows/(kThreads/kTeam));
-// ceil(Rows/128)*128*(W.Cols+4) bytes. Then linear_e4m3: block (kTeams*kParts+1)*128 threads, one to a multiprocessor (min_blocks
+// First a kernel of quantise_linear.cuh, not kShared. Then linear_e4m3: block (kTeams*kParts+1)*128 threads, one to a multiprocessor (min_blocks
 // 1); cluster kCluster, blocks next to one another along outputs, which share rows; dynamic shared memory atlas::linear_e4m3_shared<…>.
 // Grid: any multiple of the cluster, at most a block per tile, that is kCluster*ceil(Rows/kRows)*ceil(W.Rows/(64*kTeams*kCluster)).
 // W.Cols%128 == 0, In aligned to 16 bytes. Any Rows, OutPitch and alignment of Out. Instances of the same kParts give the same bits.
 #pragma once
 #include "lib/cuda/weight/e4m3_wide.cuh"
 #include "lib/cuda/weight/linear_wide.cuh"
+#include "lib/cuda/weight/quantise_linear.cuh"
 
 namespace atlas {
 
@@ -19,16 +19,6 @@ constexpr int linear_e4m3_shared = kExchange<kTeams, kParts, kRows> + e4m3_pipe<
 
 }  // namespace atlas
 
-template <int kThreads>
-__device__ void quantise_linear(const atlas_Linear &a, void *scratch) {
-    atlas::quantise_rows<kThreads>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
-}
-
-template <int kThreads, int kTeam, int kEach>
-__device__ void quantise_linear_rows(const atlas_Linear &a, void *scratch) {
-    atlas::quantise_whole_rows<kThreads, kTeam, kEach>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols, blockIdx.x);
-}
-
 template <atlas_Scheme kScheme, int kTeams, int kParts, int kRows, int kStages, int kCluster>
 __device__ void linear_e4m3(const atlas_Linear &a, void *scratch) {
     constexpr int kOut = kTeams * 64, kTeamCount = kTeams * kParts, kShare = kRows / kCluster;
@@ -36,7 +26,7 @@ __device__ void linear_e4m3(const atlas_Linear &a, void *scratch) {
     static_assert(kTeamCount == 2, "two warpgroups multiply");
     using pipe_t = atlas::e4m3_pipe<kTeams, kParts, kRows, kStages, kCluster, true>;
     const pipe_t pipe;
-    const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
+    const atlas::e4m3_tiles<false> in(scratch, a.Rows, a.W.Cols);
     const int blocks = a.W.Cols / 128, steps = (blocks + kParts - 1) / kParts, strips = (a.W.Rows + 15) / 16;
     const int row_tiles = (a.Rows + kRows - 1) / kRows, out_tiles = (a.W.Rows + kOut * kCluster - 1) / (kOut * kCluster), tiles = row_tiles * out_tiles;
     const int first_tile = blockIdx.x / kCluster, stride = gridDim.x / kCluster;

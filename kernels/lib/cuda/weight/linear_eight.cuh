@@ -36,6 +36,7 @@ struct eight_product : unit_product<kScheme, 1, kStrips, kLifting> {
             return m;
         }
     };
+    __device__ static int codes_at() { return unit<kScheme>::codes_at(); }
     __device__ static int scales_at() { return unit<kScheme>::scales_at(); }
     __device__ void load(uint32_t codes, uint32_t scales, int strip_bytes, const lines &x, int offset) { base::load(codes, scales, strip_bytes, x.from + offset, x.lanes); }
     template <int kUnits>
@@ -241,7 +242,7 @@ struct eight {
         load_scales(first), load_finish(first);
         const uint32_t memory = shared_address(eight_shared);
         const uint32_t ring_at = memory + kStagesAt + ring * kStages * kStage, own = (team % kSharers * kStrips * kStrip) + part * unit_t::kBytes;
-        const uint32_t codes_at = held(ring_at + own + lane() * 16), scales_at = held(ring_at + own + product_t::scales_at());
+        const uint32_t codes_at = held(ring_at + own + product_t::codes_at()), scales_at = held(ring_at + own + product_t::scales_at());
         const uint32_t full_at = held(memory + kBarriersAt + ring * kStages * 8);
         const typename product_t::lines lines((kResident ? memory + kShared : ring_at + kRowsAt) + part * 128, rows, kResident ? pitch : kPitch, memory + kZerosAt);
         make_rows(line, norm);

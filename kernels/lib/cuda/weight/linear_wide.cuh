@@ -66,6 +66,33 @@ struct wide_outputs {
             if (row + g + 8 < rows) store_outputs(at + size_t(8) * pitch, high, outs - n, whole);
         }
     }
+    // The same through 32·kOuts bytes of shared memory of this warp, so that whole lines are stored.
+    template <int kOuts>
+    __device__ void store_through(uint32_t shared, int row, int out, const float *c) const {
+        constexpr int kChunks = kOuts / 8;  // of a row, at chunk ^ row % 8
+        __syncwarp();  // what was there before has been read
+#pragma unroll
+        for (int j = 0; j < kChunks; j += 2) {
+            const float *x = c + j * 4;
+            const uint32_t words[4] = {narrow(x[0], x[1]), narrow(x[2], x[3]), narrow(x[4], x[5]), narrow(x[6], x[7])};
+            const int r = lane() % 16, chunk = j + lane() / 16;
+            store_matrices(shared + r * kOuts * 2 + (chunk ^ r % 8) * 16, words);
+        }
+        __syncwarp();
+        const int chunk = lane() % kChunks, first = lane() / kChunks, n = out + chunk * 8;
+        const auto chunk_of = [&](int r) { return load_shared(shared + r * kOuts * 2 + (chunk ^ r % 8) * 16); };
+        atlas_act *at = to + size_t(row + first) * pitch + n;
+        if (whole && row + 16 <= rows && out + kOuts <= outs) {
+#pragma unroll
+            for (int i = 0; i < 16; i += 32 / kChunks) *reinterpret_cast<uint4 *>(at + size_t(i) * pitch) = chunk_of(first + i);
+            return;
+        }
+#pragma unroll 1
+        for (int r = first; r < 16 && row + r < rows; r += 32 / kChunks, at += size_t(32 / kChunks) * pitch) {
+            const uint4 x = chunk_of(r);
+            store_outputs(at, {x.x, x.y, x.z, x.w}, outs - n, whole);
+        }
+    }
 };
 
 // Multiplies a tile's steps, kParts times 64 rows of this warpgroup by kOut outputs, as multiply_tile does one.

@@ -163,7 +163,7 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     for (int s = 0; s < 2; s++) blocks[s].load(w, expert, group + s * groups, begin, end);
     const typename product_t::lines row(memory + shape::kRowAt + begin * 128, memory + shape::kZerosAt);
     float sums[2][1][4] = {};
-    const uint32_t codes = own + lane() * 16, scales = own + product_t::scales_at();
+    const uint32_t codes = own + product_t::codes_at(), scales = own + product_t::scales_at();
     wait_barrier(own_there, 0);
 #pragma unroll
     for (int i = 0; i < kUnits; i++) {

@@ -33,6 +33,7 @@ struct spread_product {
         }
     };
 
+    __device__ static int codes_at() { return unit<ATLAS_SCHEME_NVFP4>::codes_at(); }
     __device__ static int scales_at() { return 512 + lane() / 4 * 8 + lane() % 4 / kSums * 2 * kSums; }
     __device__ void load(uint32_t codes_at, uint32_t scale_at, int strip_bytes, const lines &from, int offset) {
         load_matrices(x[0], from.at[0] + offset), load_matrices(x[1], from.at[1] + offset);
@@ -87,14 +88,14 @@ struct spread_product {
         asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
         return x;
     }
-    // Of rows g and g+8, as decode_e4m3 has them: of one step, of two.
+    // Of rows g and g+8, as decode_scales has them: of one step, of two.
     __device__ static void scales_of(uint32_t pair, float2 (&by)[1]) {
         const uint32_t g = pair << 16 & 0x87f00000, g8 = (pair << 20 & 0x80f00000) | (pair << 12 & 0x07000000);
         by[0] = {__uint_as_float(g) * 0x1p120f, __uint_as_float(g8) * 0x1p120f};
     }
     __device__ static void scales_of(uint32_t pairs, float2 (&by)[2]) {
         uint32_t g, g8;
-        decode_e4m3(pairs, g, g8);
+        decode_scales(pairs, g, g8);
         g = multiply_pair(g, kTwo120), g8 = multiply_pair(g8, kTwo120);
         by[0] = {__uint_as_float(g << 16), __uint_as_float(g8 << 16)};
         by[1] = {__uint_as_float(g & 0xffff0000), __uint_as_float(g8 & 0xffff0000)};

@@ -20,8 +20,8 @@ __device__ __forceinline__ uint32_t held(uint32_t x) {
 template <atlas_Scheme kScheme>
 struct unit {
     using layout = frag<kScheme>;
-    static constexpr int kBytes = layout::kFour ? layout::kBlock : 2 * layout::kBlock, kPitch = kBytes;
-    static constexpr bool kHalves = !layout::kFour;  // 32 columns may be all there is
+    static constexpr int kBytes = 64 / layout::kCols * layout::kBlock, kPitch = kBytes;
+    static constexpr bool kHalves = layout::kCols == 32;  // which may be all there is
     static constexpr bool kPartial = kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_NVFP4;
     static constexpr float kFactor = layout::kFactor;
 
@@ -29,13 +29,13 @@ struct unit {
     // Of n units from u on.
     __device__ static int bytes(int cols, int u, int n) { return min(n * kBytes, int(layout::strip_bytes(cols)) - u * kBytes); }
 
-    uint4 codes[layout::kFour ? 1 : 2];
+    uint4 codes[layout::kVectors];
     uint2 scales[2];  // nvfp4: words of rows g and g+8; others: f16 pairs
 
     __device__ void load(const uint8_t *shared) {
         const int g = lane() / 4;
 #pragma unroll
-        for (int b = 0; b < (layout::kFour ? 1 : 2); b++) codes[b] = reinterpret_cast<const uint4 *>(shared + b * layout::kBlock)[lane()];
+        for (int v = 0; v < layout::kVectors; v++) codes[v] = reinterpret_cast<const uint4 *>(shared + v * layout::kNext)[layout::lane_slot()];
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1)
             scales[0] = reinterpret_cast<const uint2 *>(shared + 512)[g];
         if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = reinterpret_cast<const uint2 *>(shared + 576)[g];
@@ -47,15 +47,16 @@ struct unit {
     __device__ void load_once(const uint8_t *global) {
         const int g = lane() / 4;
 #pragma unroll
-        for (int b = 0; b < (layout::kFour ? 1 : 2); b++) codes[b] = atlas::load_once(global + b * layout::kBlock + lane() * 16);
+        for (int v = 0; v < layout::kVectors; v++) codes[v] = atlas::load_once(global + v * layout::kNext + codes_at());
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = __ldg(reinterpret_cast<const uint2 *>(global + 512) + g);
     }
-    // The same by addresses of the shared window: of the lane's codes, 16·lane() after the unit's first byte, and of its scales,
-    // which lie scales_at() after the unit's first byte.
+    // The same by addresses of the shared window: of the lane's codes, codes_at() after the unit's first byte, and of its scales,
+    // which lie scales_at() after it.
+    __device__ static int codes_at() { return layout::lane_at(); }
     __device__ static int scales_at() { return 512 + lane() / 4 * (kScheme == ATLAS_SCHEME_Q8_0 ? 4 : 8); }
     __device__ void load(uint32_t lane_codes, uint32_t lane_scales) {
 #pragma unroll
-        for (int b = 0; b < (layout::kFour ? 1 : 2); b++) codes[b] = load_shared(lane_codes + b * layout::kBlock);
+        for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(lane_codes + v * layout::kNext);
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = load_shared2(lane_scales);
         if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = load_shared2(lane_scales + 64);
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
@@ -65,8 +66,8 @@ struct unit {
     // The fragments of the two steps of a half; kAsDecoded as in frag::codes.
     template <bool kAsDecoded = false>
     __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
-        layout::template codes<kAsDecoded>(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half : 0, a[0]);
-        layout::template codes<kAsDecoded>(codes[layout::kFour ? 0 : half], layout::kFour ? 2 * half + 1 : 1, a[1]);
+        layout::template codes<kAsDecoded>(codes, 2 * half, a[0]);
+        layout::template codes<kAsDecoded>(codes, 2 * half + 1, a[1]);
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
             const nvfp4_scales s(scales[0]);
             s.apply(2 * half, a[0]), s.apply(2 * half + 1, a[1]);
@@ -108,9 +109,10 @@ struct unit<ATLAS_SCHEME_BF16> {
 #pragma unroll
         for (int s = 0; s < 4; s++) load_matrices(steps[s], row + ((2 * s + lane() / 16) ^ lane() % 8) * 16);
     }
+    __device__ static int codes_at() { return 0; }
     __device__ static int scales_at() { return 0; }
-    __device__ void load(uint32_t lane_codes, uint32_t) {
-        const uint32_t row = lane_codes - lane() * 16 + lane() % 16 * 128;
+    __device__ void load(uint32_t from, uint32_t) {
+        const uint32_t row = from + lane() % 16 * 128;
 #pragma unroll
         for (int s = 0; s < 4; s++) load_matrices(steps[s], row + ((2 * s + lane() / 16) ^ lane() % 8) * 16);
     }

@@ -22,7 +22,8 @@ struct stage {
     }
 };
 
-template <int kTeams, int kRows, int kWeights, int kStages, int kCluster, bool kMapped>
+// kOthers: threads that arrive for each stage besides the one that says how many bytes come.
+template <int kTeams, int kRows, int kWeights, int kStages, int kCluster, bool kMapped, int kOthers = kMapped ? 0 : 128>
 struct wide {
     static_assert(kRows % 64 == 0 && kWeights % 1024 == 0, "whole swizzles");
     static constexpr int kThreads = kTeams * 128 + 128, kRowBytes = kRows * 128, kStageBytes = kRowBytes + kWeights;
@@ -37,7 +38,7 @@ struct wide {
         full = data + kStages * kStageBytes;
         empty = full + kStages * 8;
         if (threadIdx.x == 0) {
-            for (int s = 0; s < kStages; s++) init_barrier(full + s * 8, kMapped ? 1 : 129), init_barrier(empty + s * 8, kTeams * 4 * kCluster);
+            for (int s = 0; s < kStages; s++) init_barrier(full + s * 8, 1 + kOthers), init_barrier(empty + s * 8, kTeams * 4 * kCluster);
             fence_barriers();
         }
         if constexpr (kCluster > 1)

@@ -9,17 +9,17 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/linear_e4m3_tall.cuh"
+#include "lib/cuda/weight/linear_e4m3_wide.cuh"
 
 struct arguments {
-    atlas_GatedLinear op;
+    atlas_Linear op;
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(128) atlas_gated_linear_f8_e4m3_tall_0(const __grid_constant__ arguments a) {
-    prepare_linear_rows<128, 128, 4, 2>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(128) atlas_linear_f8_e4m3_128x192_0(const __grid_constant__ arguments a) {
+    quantise_linear_rows<true, 128, 128, 8>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_f8_e4m3_tall_1(const __grid_constant__ arguments a) {
-    gated_linear_e4m3_tall<ATLAS_SCHEME_F8, 4, 2>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8_e4m3_128x192_1(const __grid_constant__ arguments a) {
+    linear_e4m3_wide<ATLAS_SCHEME_F8, 128, 192, 4, 2>(a.op, a.scratch);
 }

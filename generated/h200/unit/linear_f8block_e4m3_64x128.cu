@@ -9,17 +9,17 @@ inline constexpr int kSMs = 132;
 inline constexpr int kSharedPerBlock = 232448;
 inline constexpr int kSharedPerSM = 233472;
 inline constexpr int kWgmma = 1;
-#include "lib/cuda/weight/linear_e4m3_tall.cuh"
+#include "lib/cuda/weight/linear_e4m3_wide.cuh"
 
 struct arguments {
-    atlas_GatedLinear op;
+    atlas_Linear op;
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_gated_linear_f8block_e4m3_tall_0(const __grid_constant__ arguments a) {
-    prepare_linear<256, 2>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(256) atlas_linear_f8block_e4m3_64x128_0(const __grid_constant__ arguments a) {
+    quantise_linear<true, 256>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_f8block_e4m3_tall_1(const __grid_constant__ arguments a) {
-    gated_linear_e4m3_tall<ATLAS_SCHEME_F8BLOCK, 4, 2>(a.op, a.scratch);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8block_e4m3_64x128_1(const __grid_constant__ arguments a) {
+    linear_e4m3_wide<ATLAS_SCHEME_F8BLOCK, 64, 128, 3, 2>(a.op, a.scratch);
 }
