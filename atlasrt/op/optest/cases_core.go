@@ -57,8 +57,6 @@ func linearCases(o Options) []*Case {
 	for _, scheme := range schemes {
 		if !o.Short {
 			list = append(list, tallCases(scheme)...)
-		}
-		if !o.Short && scheme == op.SchemeBF16 {
 			list = append(list, largeCases(scheme)...)
 		}
 		for i, s := range shapes(scheme, o) {
@@ -102,12 +100,21 @@ func tallCases(scheme op.Scheme) []*Case {
 	return list
 }
 
-// largeCases are of so many rows and outputs that a GPU takes its larger tiles, of which the last ones lie half outside.
+// largeCases are of so many rows and outputs that a GPU takes its larger tiles, of which the last ones lie half outside: of bf16 and where
+// activations are rounded.
 func largeCases(scheme op.Scheme) []*Case {
-	return []*Case{
-		of(fmt.Sprintf("%s 8440×40 rows 65 bias", scheme), op.Linear{W: matrix(scheme, 8440, 40), Rows: 65, OutPitch: 8440}).with("Bias"),
-		of(fmt.Sprintf("%s 16760×40 rows 140 pitch", scheme), op.Linear{W: matrix(scheme, 16760, 40), Rows: 140, OutPitch: 16765}),
+	large := func(outputs, cols, rows, past int, with ...string) *Case {
+		name := fmt.Sprintf("%s %d×%d rows %d", scheme, outputs, cols, rows) + word(past > 0, " pitch") + word(len(with) > 0, " bias")
+		x := op.Linear{W: matrix(scheme, outputs, cols), Rows: int32(rows), OutPitch: int32(outputs + past)}
+		return of(name, x).with(append(with, factored(scheme))...)
 	}
+	switch scheme {
+	case op.SchemeBF16:
+		return []*Case{large(8440, 40, 65, 0, "Bias"), large(16760, 40, 140, 5)}
+	case op.SchemeF8, op.SchemeF8Block:
+		return []*Case{large(5752, 384, 300, 0, "Bias"), large(6392, 256, 300, 5)}
+	}
+	return nil
 }
 
 // tallLogits are of all rows, the last first.
