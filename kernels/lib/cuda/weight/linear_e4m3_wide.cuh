@@ -11,6 +11,7 @@
 #include "lib/cuda/weight/e4m3_wide.cuh"
 #include "lib/cuda/weight/linear_wide.cuh"
 #include "lib/cuda/weight/quantise_linear.cuh"
+#include "lib/cuda/weight/unit.cuh"
 
 namespace atlas {
 
@@ -60,15 +61,24 @@ struct e4m3_sums {
     // There are registers for two sets of sums, so that the next products run while some are added; else warpgroups take turns.
     static constexpr bool kTwo = kOut == 128, kTurns = kBlocks && !kTwo;
 
-    const Pipe &pipe;
+    Pipe pipe;
     Stage &now;
+    uint32_t rows_at, weights_at, row_scales_at, strip_scales_at;  // of this warpgroup in the first stage, scales of rows from the lane's on
     float total[kSums];
     int last;  // the slot of the stage that was begun last
+
+    // Addresses are held, where registers are not few, since the compiler would make them anew for every stage while products wait.
+    __device__ e4m3_sums(const Pipe &all, Stage &now) : pipe(all), now(now) {
+        const auto keep = [](uint32_t x) { return kTurns ? x : held(x); };
+        pipe.full = keep(pipe.full), pipe.empty = keep(pipe.empty);
+        rows_at = keep(pipe.rows(0) + Pipe::team() * 8192), weights_at = keep(pipe.weights(0, 2 * Pipe::part()));
+        row_scales_at = keep(pipe.row_scales(0, Pipe::part()) + (Pipe::row() + lane() / 4) * 4), strip_scales_at = keep(pipe.strip_scales(0, Pipe::part()));
+    }
 
     // Begins the products of the stage that now is at, and moves on.
     __device__ void begin(float (&c)[kSums], bool adds) {
         last = now.slot;
-        const uint64_t rows = factor(pipe.rows(last) + Pipe::team() * 8192), weights = factor_of_64(pipe.weights(last, 2 * Pipe::part()));
+        const uint64_t rows = factor(rows_at + last * Pipe::kStageBytes), weights = factor_of_64(weights_at + last * Pipe::kStageBytes);
         begin_products();
 #pragma unroll
         for (int k = 0; k < 4; k++) multiply_e4m3(c, rows + k * 2, weights + k / 2 * (Pipe::kUnit >> 4) + k % 2 * 2, adds || k > 0);
@@ -79,11 +89,11 @@ struct e4m3_sums {
     template <int kLeft>
     __device__ void add(float (&c)[kSums], int slot, bool keep) {
         float rows[2], strips[kOut / 16];
-        const uint32_t at = pipe.row_scales(slot, Pipe::part()) + (Pipe::row() + lane() / 4) * 4;
+        const uint32_t at = row_scales_at + slot * Pipe::kStageBytes;
         rows[0] = __uint_as_float(load_shared1(at)), rows[1] = __uint_as_float(load_shared1(at + 32));
 #pragma unroll
         for (int s = 0; s < kOut / 16; s += 4) {
-            const uint4 x = load_shared(pipe.strip_scales(slot, Pipe::part()) + s * 4);
+            const uint4 x = load_shared(strip_scales_at + slot * Pipe::kStageBytes + s * 4);
             strips[s] = __uint_as_float(x.x), strips[s + 1] = __uint_as_float(x.y), strips[s + 2] = __uint_as_float(x.z), strips[s + 3] = __uint_as_float(x.w);
         }
         wait_products<kLeft>();
@@ -166,7 +176,7 @@ struct e4m3_sums {
     __device__ void finish(bool scaled) {
         float of_rows[2] = {1, 1};
         if constexpr (!kBlocks) {
-            const uint32_t scales = pipe.row_scales(last, 0) + (Pipe::row() + lane() / 4) * 4;
+            const uint32_t scales = row_scales_at + last * Pipe::kStageBytes;
             of_rows[0] = __uint_as_float(load_shared1(scales)), of_rows[1] = __uint_as_float(load_shared1(scales + 32));
         }
         if (scaled || !kBlocks) {
@@ -217,7 +227,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
         if (atlas::warp() == 8) {  // copies rows and their scales
             atlas::wait_for_previous();
             for (int i = first; i < tiles; i += stride) {
-                const tile_t tile(a.W, atlas::place_tile(i, row_tiles, out_tiles), pipe.rank);
+                const tile_t tile(a.W, atlas::place_tile<16>(i, row_tiles, out_tiles), pipe.rank);
                 const int strips = tile.strips(), row = min(tile.row, in.rows - kRows), part = lane % kParts;
 #pragma unroll 1
                 for (int step = 0; step < steps; step++, now.next()) {
@@ -232,7 +242,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
             }
         } else if (atlas::warp() == 9) {  // the scales of weights
             for (int i = first; i < tiles; i += stride) {
-                const tile_t tile(a.W, atlas::place_tile(i, row_tiles, out_tiles), pipe.rank);
+                const tile_t tile(a.W, atlas::place_tile<16>(i, row_tiles, out_tiles), pipe.rank);
                 const int strip = lane % 16, part = lane / 16;
                 const float *scales = part < kParts && strip < tile.strips() ? atlas::strip_scales<kScheme>(a.W, 0, tile.strip(strip)) : nullptr;
                 const auto load = [&](int step) { return scales && step * kParts + part < blocks ? scales[step * kParts + part] : 0.0f; };
@@ -259,7 +269,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
         } else {  // copies weights, which depend on no kernel before this one: of every 64 columns' strips a lane for each
             const int strip = lane % kStrips, unit = (atlas::warp() - 10) * kParts + lane / kStrips;
             for (int i = first; i < tiles; i += stride) {
-                const tile_t tile(a.W, atlas::place_tile(i, row_tiles, out_tiles), pipe.rank);
+                const tile_t tile(a.W, atlas::place_tile<16>(i, row_tiles, out_tiles), pipe.rank);
                 const bool copies = lane < kStrips * kParts && strip < tile.strips() && strip % kCluster == pipe.rank;
                 const uint8_t *from = copies ? atlas::frag<kScheme>::strip(a.W, 0, tile.strip(strip)) + unit * 1024 : nullptr;
 #pragma unroll 1
@@ -280,11 +290,11 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
         using sums_t = atlas::e4m3_sums<kBlocks, kOut, pipe_t, atlas::stage<kStages>>;
         atlas::stage<kStages> now;
         const atlas::turns turn(sums_t::kTurns ? pipe_t::team() : 0);
-        sums_t sums{pipe, now};
+        sums_t sums(pipe, now);
         const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, outs);
         atlas::wait_for_previous();
         for (int i = first; i < tiles; i += stride) {
-            const tile_t tile(a.W, atlas::place_tile(i, row_tiles, out_tiles), pipe.rank);
+            const tile_t tile(a.W, atlas::place_tile<16>(i, row_tiles, out_tiles), pipe.rank);
             sums.run(blocks, turn);
             if constexpr (kParts > 1) atlas::add_parts<1, kParts>(pipe_t::sums(), 0, pipe_t::part(), sums.total);
             if (pipe_t::part()) continue;

@@ -17,8 +17,8 @@ namespace atlas {
 struct wide_tile {
     int row, out;
 };
-__device__ inline wide_tile place_tile(int i, int row_tiles, int out_tiles) {
-    constexpr int kBand = 8;
+template <int kBand = 8>
+__device__ wide_tile place_tile(int i, int row_tiles, int out_tiles) {
     const int band = i / (kBand * row_tiles), rest = i - band * kBand * row_tiles, width = min(kBand, out_tiles - band * kBand);
     return {rest / width, band * kBand + rest % width};
 }
