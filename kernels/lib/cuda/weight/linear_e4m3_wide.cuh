@@ -194,7 +194,7 @@ struct e4m3_sums {
     }
 };
 
-// What the copying warps know of a tile: its rows and its strips.
+// A tile's place: its rows, its outputs, and the strips of weights that make them.
 template <int kRows, int kOut, int kCluster, bool kGated>
 struct e4m3_tile {
     static constexpr int kWidth = kGated ? kOut / 2 : kOut;
