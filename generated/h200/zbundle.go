@@ -38,8 +38,6 @@ func Bundle() *bundle.Bundle {
 			"atlas_gated_linear_f8_e4m3_1":         "e4m3xrow",
 			"atlas_gated_linear_f8block_e4m3_0":    "e4m3x128",
 			"atlas_gated_linear_f8block_e4m3_1":    "e4m3x128",
-			"atlas_linear_f8_e4m3_128x192_0":       "e4m3xrow",
-			"atlas_linear_f8_e4m3_128x192_1":       "e4m3xrow",
 			"atlas_linear_f8_e4m3_128x128_0":       "e4m3xrow",
 			"atlas_linear_f8_e4m3_128x128_1":       "e4m3xrow",
 			"atlas_linear_f8_e4m3_64x128_0":        "e4m3xrow",
@@ -55,7 +53,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":    "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":    "e4m3x128",
 		},
-		Contract: "aa0a6cddf71a5cd2b32feac891acb6e0",
+		Contract: "675bd02691573148c3112fffe651a07c",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -42,12 +42,18 @@ func apart(w op.Weight, data []byte, rng *rand.Rand) {
 			data[i] = f8(i/cols, rng)
 		}
 	case op.SchemeF8Block:
+		first := firstOfBlock(rows, rng)
 		for i := range rows * cols {
-			data[i] = f8(i/cols/op.F8BlockRows, rng)
+			data[i] = f8(first[i/cols/op.F8BlockRows], rng)
 		}
 		scales, blocks := data[rows*cols:], (cols+op.F8BlockCols-1)/op.F8BlockCols
 		for i := range len(scales) / 4 {
-			scale := (0.5 + rng.Float64()) / math.Sqrt(float64(cols)) / sizeF8(i/blocks)
+			strip := i / blocks
+			if first[strip] < strip {
+				copy(scales[4*i:4*i+4], scales[4*(i-blocks):])
+				continue
+			}
+			scale := (0.5 + rng.Float64()) / math.Sqrt(float64(cols)) / sizeF8(strip)
 			oracle.Encode(scales[4*i:], op.F32, []float64{scale})
 		}
 	default:
@@ -82,4 +88,22 @@ func factored(scheme op.Scheme) string {
 		return "W.Scale"
 	}
 	return ""
+}
+
+// firstOfBlock says of each F8BlockRows rows, counted so, which are the first that share their scales: in some of every 128 rows all
+// do, as in checkpoints, in others none.
+func firstOfBlock(rows int, rng *rand.Rand) []int {
+	const strips = 128 / op.F8BlockRows
+	first := make([]int, (rows+op.F8BlockRows-1)/op.F8BlockRows)
+	shared := false
+	for i := range first {
+		if i%strips == 0 {
+			shared = rng.IntN(2) == 0
+		}
+		first[i] = i
+		if shared {
+			first[i] = i / strips * strips
+		}
+	}
+	return first
 }

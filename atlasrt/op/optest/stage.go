@@ -137,8 +137,8 @@ func (b *bencher) random(t op.DType) []byte {
 	return b.tiles[t]
 }
 
-// tileRows is how many rows of a matrix are random; the others repeat them.
-const tileRows = 2 * op.F8BlockRows
+// tileRows is how many rows of a matrix are random; the others repeat them, so that those of 128 share scales as in checkpoints.
+const tileRows = op.F8BlockRows
 
 // packOn makes a weight: one matrix is packed from a checkpoint's bytes that repeat those of a few rows, all that are
 // stacked repeat it.

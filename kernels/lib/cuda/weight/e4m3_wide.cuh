@@ -103,18 +103,22 @@ __device__ void multiply_e4m3_strip(const Pipe &pipe, Stage &now, int blocks, co
 template <int kTeams, int kParts, int kSums>
 __device__ void add_parts(float *exchange, int team, int part, float (&sum)[kSums]) {
     if constexpr (kParts > 1) {
-        float *own = exchange + size_t(team) * (kParts - 1) * kSums * 128 + threadIdx.x % 128;
+        const uint32_t own = uint32_t(__cvta_generic_to_shared(exchange)) + (team * (kParts - 1) * kSums * 128 + threadIdx.x % 128 * 4) * 4;
         sync_named<kParts * 128>(1 + team);  // the first part has read what was there before
         if (part) {
 #pragma unroll
-            for (int i = 0; i < kSums; i++) own[((part - 1) * kSums + i) * 128] = sum[i];
+            for (int i = 0; i < kSums; i += 4)
+                store_shared(own + ((part - 1) * kSums + i) * 512, {__float_as_uint(sum[i]), __float_as_uint(sum[i + 1]), __float_as_uint(sum[i + 2]), __float_as_uint(sum[i + 3])});
         }
         sync_named<kParts * 128>(1 + team);
         if (!part) {
 #pragma unroll
             for (int p = 1; p < kParts; p++)
 #pragma unroll
-                for (int i = 0; i < kSums; i++) sum[i] += own[((p - 1) * kSums + i) * 128];
+                for (int i = 0; i < kSums; i += 4) {
+                    const uint4 x = load_shared(own + ((p - 1) * kSums + i) * 512);
+                    sum[i] += __uint_as_float(x.x), sum[i + 1] += __uint_as_float(x.y), sum[i + 2] += __uint_as_float(x.z), sum[i + 3] += __uint_as_float(x.w);
+                }
         }
     }
 }
