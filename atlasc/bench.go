@@ -17,7 +17,7 @@ import (
 // benchCommand measures kernels, keeps what it measured and compares it with what it kept before.
 type benchCommand struct {
 	opsFlags
-	Peers   string `name:"peers" help:"Times of other libraries to show beside (see tools/peers/cuda.py)." type:"existingfile" placeholder:"FILE.JSON"`
+	Peers   string `name:"peers" help:"Times of other libraries to show beside (see tools/peers/cuda_peers.py)." type:"existingfile" placeholder:"FILE.JSON"`
 	Save    string `help:"Keep the measurements in a file." type:"path" placeholder:"FILE"`
 	Against string `help:"Compare with measurements kept before; exit code 1 where a case, or all together, is slower beyond noise." type:"existingfile" placeholder:"FILE"`
 	Saved   string `help:"Use kept measurements instead of measuring." type:"existingfile" placeholder:"FILE"`

@@ -16,7 +16,7 @@ import (
 // opsBenchCommand is `ops bench`.
 type opsBenchCommand struct {
 	opsFlags
-	Peers string `help:"Times of other libraries to show beside, as tools/peers/cuda.py writes them." type:"existingfile" placeholder:"FILE.JSON"`
+	Peers string `help:"Times of other libraries to show beside, as tools/peers/cuda_peers.py writes them." type:"existingfile" placeholder:"FILE.JSON"`
 }
 
 // longScratch is what the largest cases on GPUs may ask for.

@@ -44,7 +44,7 @@ func (p peer) faster(q peer) bool {
 	return p.Warm < q.Warm
 }
 
-// peerFile is what tools/peers/cuda.py writes.
+// peerFile is what tools/peers/cuda_peers.py writes.
 type peerFile struct {
 	Rows []struct {
 		Op   string `json:"op"`
@@ -64,7 +64,7 @@ func readPeers(path string) (peers, error) {
 	}
 	var file peerFile
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("--peers %s: %w (tools/peers/cuda.py writes such files)", path, err)
+		return nil, fmt.Errorf("--peers %s: %w (tools/peers/cuda_peers.py writes such files)", path, err)
 	}
 	list := make(peers, len(file.Rows))
 	for _, row := range file.Rows {

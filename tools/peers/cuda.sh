@@ -24,7 +24,7 @@ python3 -c 'import torch' 2>/dev/null || fail "python3 has no torch: install PyT
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
-python3 tools/peers/cuda.py --op "$ops" >"$scratch/peers.json" || fail "cuda.py failed; its reason is above"
+python3 tools/peers/cuda_peers.py --op "$ops" >"$scratch/peers.json" || fail "cuda_peers.py failed; its reason is above"
 "$program" ops bench --hardware "$hardware" ${ops:+--op "$ops"} --json >"$scratch/ours.json" ||
     fail "$program ops bench failed; its reason is above"
 python3 tools/peers/cuda_report.py "$scratch/ours.json" "$scratch/peers.json" \

@@ -82,7 +82,7 @@ const (
 	replayTime  = 30 * time.Millisecond // of all samples, once there are three
 
 	// A GPU that has multiplied for long lowers its clock, so before launches that take as long as tires it rests, as
-	// tools/peers/cuda.py lets it: what is timed first, or after pauses, would else be a sixth faster.
+	// tools/peers/cuda_peers.py lets it: what is timed first, or after pauses, would else be a sixth faster.
 	tires = 50 * time.Microsecond
 	rest  = 300 * time.Millisecond
 )

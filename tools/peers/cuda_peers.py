@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times what PyTorch has for the cases of `atlasrt ops bench` on a GPU, and prints JSON for its --peers.
 
-usage: cuda.py [--op OP[,OP...]] [--match TEXT] >peers.json
+usage: cuda_peers.py [--op OP[,OP...]] [--match TEXT] >peers.json
 
 Every case is captured in a CUDA graph of many launches with results preallocated where that is possible, cold (over copies
 of its tensors that no cache holds together) and warm, and timed with events. What a peer leaves out is in its name.
@@ -10,6 +10,7 @@ Needs Python 3 and PyTorch 2.8 or later with CUDA.
 
 import argparse
 import datetime
+import functools
 import json
 import statistics
 import sys
@@ -17,6 +18,8 @@ import time
 
 import torch
 import torch.nn.functional as F
+import triton
+import triton.language as tl
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 COLD_BYTES = 256 << 20  # of all copies of a case
@@ -102,7 +105,7 @@ class Bench:
             self.rows.append({"op": op, "case": case, "name": name, "cold_us": round(cold, 3), "warm_us": round(warm, 3)})
         except Exception as error:  # a peer that cannot do a case is none
             torch.cuda.synchronize()
-            print(f"cuda.py: {op} {case}: {name}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
+            print(f"cuda_peers.py: {op} {case}: {name}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
         del copies
         if torch.cuda.memory_reserved() > 40 << 30:
             torch.cuda.empty_cache()
@@ -113,27 +116,68 @@ def bf16_product(rows, n, k):
     return (x, w, out), lambda: torch.mm(x, w.t(), out=out)
 
 
-def f8_product(rows, n, k):
+@triton.jit
+def round_row(x, codes, scales, cols, COLS: tl.constexpr):
+    """A row in e4m3 and its scale, a program for each."""
+    row = tl.program_id(0)
+    at = tl.arange(0, COLS)
+    values = tl.load(x + row * cols + at, mask=at < cols, other=0).to(tl.float32)
+    scale = tl.max(tl.abs(values)) / 448
+    tl.store(codes + row * cols + at, (values / scale).to(tl.float8e4nv), mask=at < cols)
+    tl.store(scales + row, scale)
+
+
+@triton.jit
+def round_blocks(x, codes, scales, rows, blocks, BLOCKS: tl.constexpr):
+    """A row in e4m3 with a scale for every 128 columns, a program for each; scales are [blocks, rows]."""
+    row = tl.program_id(0)
+    block = tl.arange(0, BLOCKS)
+    at, there = block[:, None] * 128 + tl.arange(0, 128)[None, :], block < blocks
+    values = tl.load(x + row * blocks * 128 + at, mask=there[:, None], other=0).to(tl.float32)
+    scale = tl.maximum(tl.max(tl.abs(values), 1), 1e-30) / 448
+    tl.store(codes + row * blocks * 128 + at, (values / scale[:, None]).to(tl.float8e4nv), mask=there[:, None])
+    tl.store(scales + block * rows + row, scale, mask=there)
+
+
+def f8_product(rows, n, k, rounds=False):
     x, w = normal(rows, k, dtype=torch.float8_e4m3fn), normal(n, k, dtype=torch.float8_e4m3fn)
     a, b = torch.ones(rows, 1, device="cuda"), torch.ones(1, n, device="cuda")
     out = normal(rows, n)
-    call = lambda: torch._scaled_mm(x, w.t(), a, b, out_dtype=torch.bfloat16, use_fast_accum=True, out=out)
-    return (x, w, a, b, out), call
+    multiply = lambda: torch._scaled_mm(x, w.t(), a, b, out_dtype=torch.bfloat16, use_fast_accum=True, out=out)
+    if not rounds:
+        return (x, w, a, b, out), multiply
+    plain = normal(rows, k)
+
+    def call():
+        round_row[(rows,)](plain, x, a, k, COLS=triton.next_power_of_2(k), num_warps=8)
+        multiply()
+
+    return (plain, x, w, a, b, out), call
 
 
-def f8_block_product(rows, n, k):
+def f8_block_product(rows, n, k, rounds=False):
     x, w = normal(rows, k, dtype=torch.float8_e4m3fn), normal(n, k, dtype=torch.float8_e4m3fn)
     a = torch.ones(k // 128, rows, device="cuda").t()  # for 1 row of 128 columns, outer first
     b = torch.ones(n // 128, k // 128, device="cuda").t()
     out = normal(rows, n)
-    call = lambda: torch._scaled_mm(x, w.t(), a, b, out_dtype=torch.bfloat16, out=out)
-    return (x, w, a, b, out), call
+    multiply = lambda: torch._scaled_mm(x, w.t(), a, b, out_dtype=torch.bfloat16, out=out)
+    if not rounds:
+        return (x, w, a, b, out), multiply
+    plain = normal(rows, k)
+
+    def call():
+        round_blocks[(rows,)](plain, x, a, rows, k // 128, BLOCKS=triton.next_power_of_2(k // 128), num_warps=8)
+        multiply()
+
+    return (plain, x, w, a, b, out), call
 
 
 PRODUCTS = [
     ("bf16", "cuBLAS", bf16_product),
     ("f8", "_scaled_mm by row, f8 in", f8_product),
+    ("f8", "Triton, then _scaled_mm by row", functools.partial(f8_product, rounds=True)),
     ("f8block", "_scaled_mm by block, f8 in", f8_block_product),
+    ("f8block", "Triton, then _scaled_mm by block", functools.partial(f8_block_product, rounds=True)),
 ]
 
 
@@ -261,7 +305,7 @@ def main():
     parser.add_argument("--match", default="", help="only cases whose name holds this")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("cuda.py: PyTorch sees no GPU")
+        sys.exit("cuda_peers.py: PyTorch sees no GPU")
     torch.manual_seed(1)
     bench = Bench([op for op in arguments.op.split(",") if op], arguments.match)
     with torch.inference_mode():
