@@ -10,7 +10,7 @@ namespace atlas {
 // outputs, and which tile it is; for each part the scales of each 64 outputs, then whether strips of 64 have several.
 template <int kRows, int kOut, int kStages, int kCluster>
 struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, 32> {
-    static constexpr int kSlots = kStages, kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
+    static constexpr int kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
     using base = wide<2, 128, kParts * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, 32>;
     // After the stages: sums that a part gives to the other, then 64 outputs of each warp's rows.
     static constexpr int kSumsBytes = kParts > 1 ? kOut * 256 : 0, kAll = base::kShared + kSumsBytes + 16384;
@@ -83,25 +83,22 @@ struct e4m3_sums {
     // Adds sums of outputs from kFrom on, of a stage that is in a slot still.
     template <int kFrom, int kN>
     __device__ void add(float (&c)[kN], int slot) {
+        if constexpr (!kBlocks) {
 #pragma unroll
-        for (int i = 0; i < kN; i++) {
-            if constexpr (!kBlocks) total[kFrom / 2 + i] += c[i];
-        }
-        if constexpr (kBlocks) {
-            if (mixed) {
+            for (int i = 0; i < kN; i++) total[kFrom / 2 + i] += c[i];
+        } else if (mixed) {
 #pragma unroll
-                for (int s = 0; s < kN / 8; s++) {
-                    const float scale = __uint_as_float(load_shared1(strip_scales_at + slot * Pipe::kStageBytes + (kFrom / 16 + s) * 4)), f[2] = {rows[0] * scale, rows[1] * scale};
+            for (int s = 0; s < kN / 8; s++) {
+                const float scale = __uint_as_float(load_shared1(strip_scales_at + slot * Pipe::kStageBytes + (kFrom / 16 + s) * 4)), f[2] = {rows[0] * scale, rows[1] * scale};
 #pragma unroll
-                    for (int i = s * 8; i < s * 8 + 8; i++) total[kFrom / 2 + i] = fmaf(c[i], f[i / 2 % 2], total[kFrom / 2 + i]);
-                }
-            } else {
-                float f[kGroups][2];
-#pragma unroll
-                for (int g = 0; g < kGroups; g++) f[g][0] = rows[0] * groups[g], f[g][1] = rows[1] * groups[g];
-#pragma unroll
-                for (int i = 0; i < kN; i++) total[kFrom / 2 + i] = fmaf(c[i], f[(kFrom + i * 2) / 64][i / 2 % 2], total[kFrom / 2 + i]);
+                for (int i = s * 8; i < s * 8 + 8; i++) total[kFrom / 2 + i] = fmaf(c[i], f[i / 2 % 2], total[kFrom / 2 + i]);
             }
+        } else {
+            float f[kGroups][2];
+#pragma unroll
+            for (int g = 0; g < kGroups; g++) f[g][0] = rows[0] * groups[g], f[g][1] = rows[1] * groups[g];
+#pragma unroll
+            for (int i = 0; i < kN; i++) total[kFrom / 2 + i] = fmaf(c[i], f[(kFrom + i * 2) / 64][i / 2 % 2], total[kFrom / 2 + i]);
         }
     }
     // The same of what is the last to need the stage, which is let go of as early as it can be; the last one of a tile is kept.
@@ -152,34 +149,33 @@ struct e4m3_whole_sums : e4m3_sums<kBlocks, kOut, Pipe, Stage> {
     static constexpr int kTogether = kBlocks ? 1 : 4, kSums = base::kSums;
     using base::base, base::pipe, base::left, base::last;
 
+    // Begins a further stage, and lets go of the one before.
+    __device__ void begin_more(float (&c)[kSums]) {
+        const int before = last;
+        this->next_stage(), this->begin(c, 0, true);
+        wait_products<1>();
+        pipe.release(before);
+    }
     // Begins what is summed together with the stage that was begun. Where ends, the tile before is done while they run.
     __device__ void begin_rest(float (&c)[kSums], bool ends, int slot, const auto &done) {
-        if (ends) {
-            int first = last;
-            if constexpr (kTogether > 1) {
-                this->next_stage(), this->begin(c, 0, true);
-                const int second = last;
-                this->next_stage(), this->begin(c, 0, true);
-                done(slot), this->clear();
-                wait_products<1>();
-                pipe.release(first);
-                pipe.release(second);
-                first = last;
-                this->next_stage(), this->begin(c, 0, true);
-                wait_products<1>();
-                pipe.release(first);
-            } else {
-                done(slot), this->clear();
-            }
-        } else {
+        if (!ends) {
 #pragma unroll
             for (int i = 1; i < kTogether; i++) {
                 if (left == 0) break;
-                const int before = last;
-                this->next_stage(), this->begin(c, 0, true);
-                wait_products<1>();
-                pipe.release(before);
+                begin_more(c);
             }
+        } else if constexpr (kTogether > 1) {
+            const int first = last;
+            this->next_stage(), this->begin(c, 0, true);
+            const int second = last;
+            this->next_stage(), this->begin(c, 0, true);
+            done(slot), this->clear();
+            wait_products<1>();
+            pipe.release(first);
+            pipe.release(second);
+            begin_more(c);
+        } else {
+            done(slot), this->clear();
         }
         this->load_scales();
     }
