@@ -1,0 +1,129 @@
+package optest
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// sizeCases are calls of sizes that GPUs have kernels of their own for and that no other case has: matrices with the outputs or the columns
+// of real models, the other side as small as it can be.
+func sizeCases(o Options) []*Case {
+	if o.Short {
+		return nil
+	}
+	list := []*Case{
+		of("3×4000", op.RMSNorm{Rows: 3, Cols: 4000, Eps: 1e-6}).with("Residual"),
+		rotary("2/1×256 rows 130", op.RotaryCache{Heads: 2, KVHeads: 1, HeadDim: 256, Pairs: 128, BlockSize: 16, KVType: op.BF16, Eps: 1e-6}, 130).with("QNorm", "KNorm"),
+		rotary("2/1×320 rows 5", op.RotaryCache{Heads: 2, KVHeads: 1, HeadDim: 320, Pairs: 160, BlockSize: 16, KVType: op.BF16, Eps: 1e-6}, 5).with("QNorm", "KNorm"),
+	}
+	for _, rows := range []int{9, 24} {
+		x := op.Route{Rows: int32(rows), Experts: 128, TopK: 8, Scale: 1}
+		if rows > 16 {
+			x.Experts = 500
+		}
+		c := of(fmt.Sprintf("rows %d experts %d top 8", rows, x.Experts), x)
+		c.numbers["Logits"] = distinct(rows, int(x.Experts))
+		list = append(list, c)
+	}
+	list = append(list, sizedAttention()...)
+	for _, scheme := range schemes {
+		list = append(list, sizedProducts(scheme)...)
+		list = append(list, sizedExperts(scheme)...)
+	}
+	return list
+}
+
+// sizedAttention is of prompts with many heads, alone and beside others, and of decodes that share a machine otherwise than few do.
+func sizedAttention() []*Case {
+	decodes := func(n, length int) []sequence {
+		list := make([]sequence, n)
+		for i := range list {
+			list[i] = sequence{1, length + 9*i}
+		}
+		return list
+	}
+	list := []*Case{
+		attention("16500 tokens", heads{4, 1, 128}.attention(op.BF16, 16, 0), decodes(1, 16500), 0),
+		attention("prompt 128/2×128, window 40", heads{128, 2, 128}.attention(op.BF16, 16, 40), []sequence{{1536, 1540}}, 0),
+	}
+	for _, dim := range []int{32, 64, 128, 256} {
+		h := heads{32, 4, dim}
+		x := h.attention(op.BF16, 16, 0)
+		list = append(list,
+			attention(fmt.Sprintf("prompt %s", h), x, []sequence{{130, 150}}, 0),
+			attention(fmt.Sprintf("prompts and a decode %s", h), x, []sequence{{100, 100}, {1, 40}, {35, 60}}, 2))
+		h = heads{8, 4, dim}
+		for _, n := range []int{3, 5, 8, 9, 11, 12} {
+			list = append(list, attention(fmt.Sprintf("%d decodes %s", n, h), h.attention(op.BF16, 16, 0), decodes(n, 30), 0))
+		}
+	}
+	return list
+}
+
+// sizedProducts are of one matrix.
+func sizedProducts(scheme op.Scheme) []*Case {
+	var list []*Case
+	for _, s := range []struct{ outputs, cols, rows int }{
+		{24, 4160, 1}, {24, 4160, 3}, {24, 4160, 7}, {24, 12416, 1}, {24, 12416, 3}, {24, 12416, 7}, // many columns
+		{2600, 128, 3}, {4608, 96, 1}, {4608, 96, 3}, {4608, 96, 7}, {3200, 96, 11}, {5000, 96, 11}, {6208, 96, 11}, // many outputs
+		{3200, 96, 24}, {6208, 96, 24}, {12800, 96, 24}, {3200, 96, 40}, {6208, 96, 40},
+	} {
+		s.cols = whole(scheme, s.cols)
+		w, rows, name := matrix(scheme, s.outputs, s.cols), int32(s.rows), fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, s.cols, s.rows)
+		w.Rounding = op.RoundingNone
+		list = append(list,
+			of(name+", plain", op.Linear{W: w, Rows: rows, OutPitch: w.Rows}).with(factored(scheme)),
+			of(name, op.LinearAdd{W: w, Rows: rows, OutPitch: w.Rows}).with(factored(scheme)))
+		if s.outputs == 4608 {
+			list = append(list, of(name, op.NormLinear{W: w, Rows: rows, OutPitch: w.Rows, Eps: 1e-6}).with(factored(scheme)))
+		}
+		if s.cols > 4096 {
+			list = append(list, sizedLogits(name, w, s.rows))
+		}
+	}
+	list = append(list, sizedLogits(fmt.Sprintf("%s 300×%d rows 70", scheme, whole(scheme, 96)), matrix(scheme, 300, whole(scheme, 96)), 70))
+	for _, s := range []struct{ outputs, rows int }{{8440, 256}, {11264, 384}, {4288, 130}, {16960, 65}} { // a GPU's large tiles
+		w := matrix(scheme, s.outputs, whole(scheme, 40))
+		w.Rounding = op.RoundingNone
+		list = append(list, of(fmt.Sprintf("%s %d×%d rows %d, plain", scheme, s.outputs, w.Cols, s.rows), op.Linear{W: w, Rows: int32(s.rows), OutPitch: w.Rows}).with(factored(scheme)))
+	}
+	gated := []shape{{256, 96}}
+	if matrix(scheme, 1, 1).Rounding != op.RoundingNone {
+		gated = append(gated, shape{384, 640})
+	}
+	for _, s := range gated {
+		w := matrix(scheme, s.rows, whole(scheme, s.cols))
+		list = append(list, of(fmt.Sprintf("%s %d×%d rows 260", scheme, s.rows, w.Cols), op.GatedLinear{W: w, Rows: 260}).with(factored(scheme)))
+	}
+	return list
+}
+
+func sizedLogits(name string, w op.Weight, rows int) *Case {
+	index := make([]int32, rows)
+	for i := range index {
+		index[i] = int32(rows - 1 - i)
+	}
+	c := of(name, op.Logits{W: w, Rows: int32(rows), InRows: int32(rows)})
+	set(c, "Index", index)
+	return c.with(factored(w.Scheme))
+}
+
+// sizedExperts are of few rows, or of as many as experts' tiles hold.
+func sizedExperts(scheme op.Scheme) []*Case {
+	var list []*Case
+	for _, s := range []struct{ experts, inner, hidden, rows, top int }{
+		{8, 64, 96, 1, 4}, {8, 64, 96, 3, 2}, {16, 768, 64, 2, 3}, {64, 32, 96, 4, 8}, {64, 32, 96, 30, 8}, {600, 16, 32, 20, 4}, {4, 64, 128, 30, 2}, {4, 64, 128, 100, 2},
+	} {
+		ids := picks(s.rows, s.experts, s.top, 0)
+		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.inner, s.hidden, s.rows, s.top)
+		up := experts(scheme, s.experts, 2*s.inner, whole(scheme, s.hidden))
+		down := experts(scheme, s.experts, s.hidden, whole(scheme, s.inner))
+		up.Rounding, down.Rounding = op.RoundingNone, op.RoundingNone
+		list = append(list,
+			of(name+", plain", op.ExpertUp{W: up, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
+			of(name+", plain", op.ExpertDown{W: down, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
+			of(name, op.ExpertDownAdd{W: down, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
+	}
+	return list
+}

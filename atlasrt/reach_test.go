@@ -1,0 +1,38 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/optest"
+)
+
+// unreached are kernels that no case of ops test launches, and why.
+var unreached = map[string]string{
+	"h200 atlas_attention_cluster_128_4": "clusters of six take all that it is for; it serves GPUs without them",
+}
+
+// A kernel that the dispatch tables have and no case launches is never compared with the oracle, wherever the tests run.
+func TestCasesReachEveryKernel(t *testing.T) {
+	for _, b := range bundles() {
+		kernels := make([]op.Kernel, len(b.Kernels))
+		for i := range kernels {
+			kernels[i] = op.Kernel(i + 1)
+		}
+		var sets []bundle.Set
+		for _, options := range [][]string{nil, {"exact"}, b.Features, append([]string{"amx"}, b.Features...)} {
+			sets = append(sets, b.New(kernels, func(option string) bool { return slices.Contains(options, option) }))
+		}
+		reached, err := optest.Reached(b.Activations, sets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, k := range kernels {
+			if _, known := unreached[b.Hardware+" "+b.Kernels[i]]; known == (reached[k] > 0) {
+				t.Errorf("%s: %d launches of %s; is it known to be unreached: %t", b.Hardware, reached[k], b.Kernels[i], known)
+			}
+		}
+	}
+}
