@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
@@ -25,8 +27,9 @@ func TestCasesReachEveryKernel(t *testing.T) {
 		for _, options := range [][]string{nil, {"exact"}, b.Features, append([]string{"amx"}, b.Features...)} {
 			sets = append(sets, b.New(kernels, func(option string) bool { return slices.Contains(options, option) }))
 		}
-		reached, err := optest.Reached(b.Activations, sets...)
-		if err != nil {
+		var q load.Measure
+		reached, err := optest.Reached(&q, b.Activations, sets...)
+		if err := errors.Join(err, q.Err); err != nil {
 			t.Fatal(err)
 		}
 		for i, k := range kernels {

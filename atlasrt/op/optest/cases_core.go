@@ -118,8 +118,8 @@ func largeCases(scheme op.Scheme) []*Case {
 }
 
 // tallLogits are of all rows, the last first.
-func tallLogits(scheme op.Scheme, outputs, rows int) *Case {
-	cols := whole(scheme, 96)
+func tallLogits(scheme op.Scheme, outputs, cols, rows int) *Case {
+	cols = whole(scheme, cols)
 	x := op.Logits{W: matrix(scheme, outputs, cols), Rows: int32(rows), InRows: int32(rows)}
 	index := make([]int32, rows)
 	for i := range index {
@@ -153,7 +153,7 @@ func logitsCases(o Options) []*Case {
 			}
 		}
 		if !o.Short {
-			list = append(list, tallLogits(scheme, 26001, 9), tallLogits(scheme, 26001, 33))
+			list = append(list, tallLogits(scheme, 26001, 96, 9), tallLogits(scheme, 26001, 96, 33))
 		}
 	}
 	return list

@@ -79,10 +79,10 @@ func sizedProducts(scheme op.Scheme) []*Case {
 			list = append(list, of(name, op.NormLinear{W: w, Rows: rows, OutPitch: w.Rows, Eps: 1e-6}).with(factored(scheme)))
 		}
 		if s.cols > 4096 {
-			list = append(list, sizedLogits(name, w, s.rows))
+			list = append(list, tallLogits(scheme, s.outputs, s.cols, s.rows))
 		}
 	}
-	list = append(list, sizedLogits(fmt.Sprintf("%s 300×%d rows 70", scheme, whole(scheme, 96)), matrix(scheme, 300, whole(scheme, 96)), 70))
+	list = append(list, tallLogits(scheme, 300, 96, 70))
 	for _, s := range []struct{ outputs, rows int }{{8440, 256}, {11264, 384}, {4288, 130}, {16960, 65}} { // a GPU's large tiles
 		w := matrix(scheme, s.outputs, whole(scheme, 40))
 		w.Rounding = op.RoundingNone
@@ -97,16 +97,6 @@ func sizedProducts(scheme op.Scheme) []*Case {
 		list = append(list, of(fmt.Sprintf("%s %d×%d rows 260", scheme, s.rows, w.Cols), op.GatedLinear{W: w, Rows: 260}).with(factored(scheme)))
 	}
 	return list
-}
-
-func sizedLogits(name string, w op.Weight, rows int) *Case {
-	index := make([]int32, rows)
-	for i := range index {
-		index[i] = int32(rows - 1 - i)
-	}
-	c := of(name, op.Logits{W: w, Rows: int32(rows), InRows: int32(rows)})
-	set(c, "Index", index)
-	return c.with(factored(w.Scheme))
 }
 
 // sizedExperts are of few rows, or of as many as experts' tiles hold.
