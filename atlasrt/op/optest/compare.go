@@ -10,19 +10,22 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// peak is how many times the tolerance, of the root mean square of its row, a single element may be off.
-const peak = 8
-
-// few is how many results are too few for a mean to say much.
+// few is how many results are too few for their mean to say how large they might have been.
 const few = 16
 
+// scatter says how far errors that are no mistakes lie from each other.
+type scatter struct {
+	few  int     // errors are too few for their mean to say much: it is taken over so many
+	peak float64 // how many times the tolerance, of the root mean square of its row, a single element may be off
+}
+
 // compare judges one result by the oracle's. The error of a row is its distance from the oracle's row, relative to that
-// row's length; where one element stands out, that element's share (see peak). Elements that the oracle left alone must
+// row's length; where one element stands out, that element's share of peak times that. Elements that the oracle left alone must
 // hold what they held before.
 //
 // Unrounded, where it is not nil, is what the oracle had before it rounded to the type of the result: a number off by no more
 // than the rounding of a right one is right, so that what counts is how far it is from there.
-func compare(f field, before, want, got []byte, unrounded []float64, exact bool) (worst float64, message string) {
+func compare(f field, before, want, got []byte, unrounded []float64, errors scatter, exact bool) (worst float64, message string) {
 	if exact {
 		return compareBits(f, want, got)
 	}
@@ -40,7 +43,7 @@ func compare(f field, before, want, got []byte, unrounded []float64, exact bool)
 					sum += w[at] * w[at]
 				}
 			}
-			row := difference{at: from, size: max(math.Sqrt(sum/float64(f.cols)), least)}
+			row := difference{at: from, size: max(math.Sqrt(sum/float64(f.cols)), least), scatter: errors}
 			for at := from; at < from+f.cols; at++ {
 				switch {
 				case left(at):
@@ -65,6 +68,7 @@ func compare(f field, before, want, got []byte, unrounded []float64, exact bool)
 
 // difference is that of two rows.
 type difference struct {
+	scatter
 	size     float64 // root mean square of what is wanted
 	distance float64 // sum of squares
 	highest  float64 // of one element, as a share of what it may be off at a tolerance of one
@@ -76,7 +80,7 @@ func (d *difference) add(at int, distance float64) {
 	if distance == 0 {
 		return
 	}
-	if share := distance / (peak * d.size); share > d.highest {
+	if share := distance / (d.peak * d.size); share > d.highest {
 		d.highest, d.at = share, at
 	}
 }
@@ -99,7 +103,7 @@ func (d *difference) error(cols int) float64 {
 	if d.highest == 0 {
 		return 0
 	}
-	return max(math.Sqrt(d.distance/float64(max(cols, few)))/d.size, d.highest)
+	return max(math.Sqrt(d.distance/float64(max(cols, d.few)))/d.size, d.highest)
 }
 
 // least is what the root mean square of a row counts as at least: a row of few results that happen to be small says

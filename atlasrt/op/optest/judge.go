@@ -104,7 +104,7 @@ func (j *judge) judge(c *Case) Result {
 	for _, f := range p.fields {
 		if f.role != in {
 			limit := j.limit(c, f)
-			e, message := compare(f, p.target[f.name], want.contents[f.name], got[f.name], want.unrounded[f.name], limit == 0)
+			e, message := compare(f, p.target[f.name], want.contents[f.name], got[f.name], want.unrounded[f.name], c.scatter(), limit == 0)
 			result.add(e, limit, message)
 		}
 	}

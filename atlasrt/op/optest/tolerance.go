@@ -76,6 +76,18 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 	return limit
 }
 
+// Errors of sums scatter like normal numbers. In a product of two results the error of one is multiplied by the other, so that
+// few of them make most of a row's.
+var ofSums, ofProducts = scatter{few: 16, peak: 8}, scatter{few: 64, peak: 16}
+
+func (c *Case) scatter() scatter {
+	switch c.args.Interface().(type) {
+	case op.GatedLinear, op.ExpertUp, op.NormRouteUp:
+		return ofProducts
+	}
+	return ofSums
+}
+
 // blocks are the schemes that GGUF files have, but bf16.
 var blocks = []op.Scheme{op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K}
 
