@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -84,12 +85,13 @@ func (b *bencher) run(n, prompt, decode int) ([][]time.Duration, error) {
 	return times, nil
 }
 
-// together is the tokens per second of all sequences, from when the last one began to generate to when the first one ended; 0
-// where there is no such time.
+// together is the tokens per second of all sequences, from when the last one began to generate to the last token but one of the
+// one that ended first; 0 where there is no such time. Its last token may come late: the step behind it is of fewer sequences, is
+// launched before, and is recorded where there was none of that size.
 func together(times [][]time.Duration) float64 {
-	begin, end := times[0][0], times[0][len(times[0])-1]
+	begin, end := time.Duration(0), time.Duration(math.MaxInt64)
 	for _, t := range times {
-		begin, end = max(begin, t[0]), min(end, t[len(t)-1])
+		begin, end = max(begin, t[0]), min(end, t[max(len(t)-2, 0)])
 	}
 	if end <= begin {
 		return 0

@@ -14,12 +14,16 @@ func TestTogether(t *testing.T) {
 		}
 		return out
 	}
+	late := every(0, 10, 11)
+	late[10] += 7 * time.Millisecond
 	cases := []struct {
 		name  string
 		times [][]time.Duration
 		want  float64
 	}{
 		{"one", [][]time.Duration{every(500, 10, 11)}, 100},
+		{"one whose last token is late", [][]time.Duration{late, every(10, 10, 11)}, 200},
+		{"two tokens", [][]time.Duration{every(7, 10, 2)}, 0},
 		{"two that begin together", [][]time.Duration{every(5, 10, 11), every(5, 10, 11)}, 200},
 		{"a late one", [][]time.Duration{every(0, 10, 41), every(200, 10, 41)}, 200},
 		{"one ended before the other began", [][]time.Duration{every(0, 1, 5), every(100, 1, 5)}, 0},

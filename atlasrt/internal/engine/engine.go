@@ -292,9 +292,10 @@ func (e *Engine) launch(plan *sched.Plan) error {
 	f := &e.flights[e.takeoff%overlapping]
 	f.plan, f.launched = plan, time.Now()
 	e.board(f)
+	recorded := e.runner.recorder.captures.Load()
 	f.err = e.queue(f)
 	e.takeoff++
-	if !e.read.IsZero() && plan.Decode() {
+	if !e.read.IsZero() && plan.Decode() && e.runner.recorder.captures.Load() == recorded {
 		e.counts.host.add(time.Since(e.read))
 	}
 	return f.err

@@ -56,3 +56,12 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// Recording a step is no work that every step needs. The first decode step follows a prompt, and is recorded as well.
+func TestRecordingIsNotTheHostsTime(t *testing.T) {
+	f := newFixture(t, func(c *Config, f *fixture) { c.Device, c.BlockSize = f.graphs, 2 })
+	read(f.submit(t, greedy([]int32{1}, 30)))
+	if s := f.Stats(); s.GraphCaptures != 2 || s.DecodeHostSteps != s.DecodeSteps-2 {
+		t.Errorf("the host's time was taken of %d of %d decode steps, of which %d were recorded", s.DecodeHostSteps, s.DecodeSteps, s.GraphCaptures)
+	}
+}

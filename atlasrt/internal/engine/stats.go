@@ -20,7 +20,7 @@ type Stats struct {
 	Finished, Cancelled, Failed     uint64 // requests
 
 	// DecodeHostNanoseconds is the time, summed over DecodeHostSteps, from having read a step's tokens to having launched the
-	// next step, where both were decode steps.
+	// next step, where both were decode steps and the next one was not recorded.
 	DecodeHostNanoseconds, DecodeHostSteps uint64
 
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
