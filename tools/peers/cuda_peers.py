@@ -139,11 +139,11 @@ def round_blocks(x, codes, scales, rows, blocks, BLOCKS: tl.constexpr):
     tl.store(scales + block * rows + row, scale, mask=there)
 
 
-def f8_product(rows, n, k, rounds=False):
+def f8_product(rows, n, k, rounds=False, fast=False):
     x, w = normal(rows, k, dtype=torch.float8_e4m3fn), normal(n, k, dtype=torch.float8_e4m3fn)
     a, b = torch.ones(rows, 1, device="cuda"), torch.ones(1, n, device="cuda")
     out = normal(rows, n)
-    multiply = lambda: torch._scaled_mm(x, w.t(), a, b, out_dtype=torch.bfloat16, use_fast_accum=True, out=out)
+    multiply = lambda: torch._scaled_mm(x, w.t(), a, b, out_dtype=torch.bfloat16, use_fast_accum=fast, out=out)
     if not rounds:
         return (x, w, a, b, out), multiply
     plain = normal(rows, k)
@@ -175,7 +175,9 @@ def f8_block_product(rows, n, k, rounds=False):
 PRODUCTS = [
     ("bf16", "cuBLAS", bf16_product),
     ("f8", "_scaled_mm by row, f8 in", f8_product),
+    ("f8", "_scaled_mm by row, fast sums, f8 in", functools.partial(f8_product, fast=True)),
     ("f8", "Triton, then _scaled_mm by row", functools.partial(f8_product, rounds=True)),
+    ("f8", "Triton, then _scaled_mm by row, fast sums", functools.partial(f8_product, rounds=True, fast=True)),
     ("f8block", "_scaled_mm by block, f8 in", f8_block_product),
     ("f8block", "Triton, then _scaled_mm by block", functools.partial(f8_block_product, rounds=True)),
 ]
