@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ func TestTogether(t *testing.T) {
 		return out
 	}
 	late := every(0, 10, 11)
+	late[9] += 7 * time.Millisecond
 	late[10] += 7 * time.Millisecond
 	cases := []struct {
 		name  string
@@ -22,15 +24,15 @@ func TestTogether(t *testing.T) {
 		want  float64
 	}{
 		{"one", [][]time.Duration{every(500, 10, 11)}, 100},
-		{"one whose last token is late", [][]time.Duration{late, every(10, 10, 11)}, 200},
-		{"two tokens", [][]time.Duration{every(7, 10, 2)}, 0},
+		{"one whose last tokens are late", [][]time.Duration{late, every(10, 10, 11)}, 200},
+		{"three tokens", [][]time.Duration{every(7, 10, 3)}, 0},
 		{"two that begin together", [][]time.Duration{every(5, 10, 11), every(5, 10, 11)}, 200},
 		{"a late one", [][]time.Duration{every(0, 10, 41), every(200, 10, 41)}, 200},
 		{"one ended before the other began", [][]time.Duration{every(0, 1, 5), every(100, 1, 5)}, 0},
 		{"single tokens", [][]time.Duration{every(7, 0, 1)}, 0},
 	}
 	for _, test := range cases {
-		if got := together(test.times); got != test.want {
+		if got := together(test.times); math.Abs(got-test.want) > 1e-9 {
 			t.Errorf("%s: got %v tokens per second, want %v", test.name, got, test.want)
 		}
 	}
