@@ -57,6 +57,7 @@ func sizedAttention() []*Case {
 		for _, n := range []int{3, 5, 8, 9, 11, 12} {
 			list = append(list, attention(fmt.Sprintf("%d decodes %s", n, h), h.attention(op.BF16, 16, 0), decodes(n, 30), 0))
 		}
+		list = append(list, attention(fmt.Sprintf("32 decodes %s of 300", h), h.attention(op.BF16, 16, 0), decodes(32, 300), 0))
 	}
 	return list
 }
@@ -90,7 +91,9 @@ func sizedProducts(scheme op.Scheme) []*Case {
 	}
 	gated := []shape{{256, 96}}
 	if matrix(scheme, 1, 1).Rounding != op.RoundingNone {
-		gated = append(gated, shape{384, 640})
+		gated = append(gated, shape{384, 640}, shape{6336, 128})
+		w := matrix(scheme, 40, 640)
+		list = append(list, of(fmt.Sprintf("%s 40×640 rows 2051", scheme), op.Linear{W: w, Rows: 2051, OutPitch: w.Rows}).with(factored(scheme)))
 	}
 	for _, s := range gated {
 		w := matrix(scheme, s.rows, whole(scheme, s.cols))
@@ -103,7 +106,7 @@ func sizedProducts(scheme op.Scheme) []*Case {
 func sizedExperts(scheme op.Scheme) []*Case {
 	var list []*Case
 	for _, s := range []struct{ experts, inner, hidden, rows, top int }{
-		{8, 64, 96, 1, 4}, {8, 64, 96, 3, 2}, {16, 768, 64, 2, 3}, {64, 32, 96, 4, 8}, {64, 32, 96, 30, 8}, {600, 16, 32, 20, 4}, {4, 64, 128, 30, 2}, {4, 64, 128, 100, 2},
+		{8, 64, 96, 1, 4}, {8, 64, 96, 3, 2}, {16, 768, 64, 2, 3}, {64, 32, 96, 4, 8}, {64, 32, 96, 30, 8}, {64, 32, 96, 40, 8}, {600, 16, 32, 20, 4}, {4, 64, 128, 30, 2}, {4, 64, 128, 100, 2},
 	} {
 		ids := picks(s.rows, s.experts, s.top, 0)
 		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.inner, s.hidden, s.rows, s.top)

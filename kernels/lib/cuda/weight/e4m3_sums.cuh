@@ -7,11 +7,14 @@ namespace atlas {
 
 // A stage is 128·kParts columns: for each part kRows rows of codes in the 128-byte swizzle; for each 64 columns the codes of all
 // strips in the 64-byte swizzle; for each part the scales of rows, for each those of strips; in a tile's last stage scales and biases of its
-// outputs, and which tile it is; for each part the scales of each 64 outputs, then whether strips of 64 have several.
-template <int kRows, int kOut, int kStages, int kCluster>
-struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, 32> {
+// outputs, and which tile it is; for each part the scales of each group of outputs, then whether strips of a group have several.
+//
+// kGroup: outputs that share a scale in checkpoints, 64 or 32.
+template <int kRows, int kOut, int kStages, int kCluster, int kGroup = 64>
+struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32> {
     static constexpr int kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
-    using base = wide<2, 128, kParts * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, 32>;
+    static constexpr int kGroups = kOut / kGroup, kGroupStrips = kGroup / 16, kGroupBytes = 64 / kGroupStrips;  // a word for each 16 strips' groups
+    using base = wide<2, 128, kParts * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32>;
     // After the stages: sums that a part gives to the other, then 64 outputs of each warp's rows.
     static constexpr int kSumsBytes = kParts > 1 ? kOut * 256 : 0, kAll = base::kShared + kSumsBytes + 16384;
     static_assert(kAll <= 227 * 1024, "fits");
@@ -26,8 +29,8 @@ struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 10
     __device__ uint32_t output_scales(int slot) const { return weights(slot, 2 * kParts) + 640; }
     __device__ uint32_t biases(int slot) const { return output_scales(slot) + kOut * 4; }
     __device__ uint32_t place(int slot) const { return biases(slot) + kOut * 4; }
-    __device__ uint32_t group_scales(int slot, int part) const { return place(slot) + 16 + part * 16; }
-    static_assert(640 + kOut * 8 + 16 + kParts * 16 <= kOut / 64 * 1024, "scales fit");
+    __device__ uint32_t group_scales(int slot, int part) const { return place(slot) + 16 + part * kGroupBytes; }
+    static_assert(640 + kOut * 8 + 16 + kParts * kGroupBytes <= kOut / 64 * 1024, "scales fit");
 };
 
 // What a warpgroup sums: 64 rows by all outputs of its tiles, one after another. Tensor cores add with 14 bits or so: products of each 128
@@ -35,14 +38,14 @@ struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 10
 // both scales. Two sets of such sums take turns, so that products run, be they another tile's, while others are added and stored.
 template <bool kBlocks, int kOut, typename Pipe, typename Stage>
 struct e4m3_sums {
-    static constexpr int kSums = kOut / 2, kGroups = kOut / 64;
+    static constexpr int kSums = kOut / 2, kGroups = Pipe::kGroups;
 
     Pipe pipe;
     Stage &now;
     uint32_t rows_at, weights_at, row_scales_at, strip_scales_at, group_scales_at;  // of this warpgroup in the first stage, scales of rows from the lane's on
     int left;                        // stages of the tile that are not begun
     int last;                        // the slot of the stage that was begun last
-    float rows[2], groups[kGroups];  // in blocks the scales of a stage: of rows, and of each 64 outputs
+    float rows[2], groups[kGroups];  // in blocks the scales of a stage: of rows, and of each group of outputs
     bool mixed;                      // where those have several, by strips
     float total[kSums];
 
@@ -74,10 +77,15 @@ struct e4m3_sums {
         if constexpr (kBlocks) {
             const uint32_t at = row_scales_at + last * Pipe::kStageBytes;
             rows[0] = __uint_as_float(load_shared1(at)), rows[1] = __uint_as_float(load_shared1(at + 32));
-            const uint4 x = load_shared(group_scales_at + last * Pipe::kStageBytes);
-            groups[0] = __uint_as_float(x.x), groups[1] = __uint_as_float(x.y);
-            if constexpr (kGroups > 2) groups[2] = __uint_as_float(x.z);
-            mixed = x.w;
+            uint32_t words[Pipe::kGroupBytes / 4];
+#pragma unroll
+            for (int i = 0; i < Pipe::kGroupBytes / 4; i += 4) {
+                const uint4 x = load_shared(group_scales_at + last * Pipe::kStageBytes + i * 4);
+                words[i] = x.x, words[i + 1] = x.y, words[i + 2] = x.z, words[i + 3] = x.w;
+            }
+#pragma unroll
+            for (int g = 0; g < kGroups; g++) groups[g] = __uint_as_float(words[g]);
+            mixed = words[12 / Pipe::kGroupStrips];
         }
     }
     // Adds sums of outputs from kFrom on, of a stage that is in a slot still.
@@ -98,7 +106,7 @@ struct e4m3_sums {
 #pragma unroll
             for (int g = 0; g < kGroups; g++) f[g][0] = rows[0] * groups[g], f[g][1] = rows[1] * groups[g];
 #pragma unroll
-            for (int i = 0; i < kN; i++) total[kFrom / 2 + i] = fmaf(c[i], f[(kFrom + i * 2) / 64][i / 2 % 2], total[kFrom / 2 + i]);
+            for (int i = 0; i < kN; i++) total[kFrom / 2 + i] = fmaf(c[i], f[(kFrom + i * 2) * kGroups / kOut][i / 2 % 2], total[kFrom / 2 + i]);
         }
     }
     // The same of what is the last to need the stage, which is let go of as early as it can be; the last one of a tile is kept.
@@ -137,7 +145,6 @@ struct e4m3_sums {
                 for (int i = 0; i < 4; i++) total[j * 4 + i] += __uint_as_float(i % 2 ? bias.y : bias.x);
             }
         }
-        __syncwarp();
         pipe.release(slot);
     }
 };

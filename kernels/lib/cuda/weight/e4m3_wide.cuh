@@ -13,10 +13,10 @@
 namespace atlas {
 
 template <int kTeams, int kParts, int kRows, int kStages, int kCluster, bool kMapped>
-struct e4m3_pipe : wide<kTeams * kParts, kParts * kRows, kTeams * kParts * 8192 + 1024, kStages, kCluster, kMapped> {
+struct e4m3_pipe : wide<kTeams * kParts, kParts * kRows, kTeams * kParts * 8192 + 1024, kStages, kCluster, kMapped, true> {
     static_assert(kParts * kRows * sizeof(float) <= 1024, "scales fit");
     static constexpr int kStrip = kParts * 2048;  // bytes of a strip's part of a stage
-    using base = wide<kTeams * kParts, kParts * kRows, kTeams * kParts * 8192 + 1024, kStages, kCluster, kMapped>;
+    using base = wide<kTeams * kParts, kParts * kRows, kTeams * kParts * 8192 + 1024, kStages, kCluster, kMapped, true>;
 
     __device__ static int team() { return base::team() % kTeams; }
     __device__ static int part() { return base::team() / kTeams; }

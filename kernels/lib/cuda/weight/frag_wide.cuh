@@ -15,7 +15,7 @@ struct frag_stage {
     static constexpr int bytes(int teams) { return (teams * 8 * kStripBytes + 1023) / 1024 * 1024; }
 };
 template <atlas_Scheme kScheme, int kTeams, int kRows, int kStages, bool kMapped>
-using frag_pipe = wide<kTeams, kRows, frag_stage<kScheme>::bytes(kTeams), kStages, 1, kMapped>;
+using frag_pipe = wide<kTeams, kRows, frag_stage<kScheme>::bytes(kTeams), kStages, 1, kMapped, true>;
 
 // Copies a stage of strips, by one warp or several: a lane has where strip number slot begins, or null. One warp says how many bytes
 // come: those of all strips, and others.

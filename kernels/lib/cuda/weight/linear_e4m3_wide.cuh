@@ -35,7 +35,7 @@ struct e4m3_tile {
 template <bool kBlocks, int kRows, int kOut, int kStages, int kCluster, bool kGated>
 __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
     constexpr atlas_Scheme kScheme = kBlocks ? ATLAS_SCHEME_F8BLOCK : ATLAS_SCHEME_F8;
-    using pipe_t = atlas::e4m3_shared_pipe<kRows, kOut, kStages, kCluster>;
+    using pipe_t = atlas::e4m3_shared_pipe<kRows, kOut, kStages, kCluster, (kGated && kOut > 128 ? 32 : 64)>;
     using tile_t = atlas::e4m3_tile<kRows, kOut, kCluster, kGated>;
     constexpr int kParts = pipe_t::kParts, kStrips = pipe_t::kStrips;
     const pipe_t pipe;
@@ -76,11 +76,11 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
                     next = load(step + 1);
                     atlas::wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
                     if constexpr (kBlocks) {
-                        const float first_of_group = __shfl_sync(atlas::kAllLanes, own, lane & ~3);
+                        const float first_of_group = __shfl_sync(atlas::kAllLanes, own, lane & ~(pipe_t::kGroupStrips - 1));
                         const unsigned differ = __ballot_sync(atlas::kAllLanes, scales && own != first_of_group);
                         if (part < kParts) {
                             atlas::store_shared1(pipe.strip_scales(now.slot, part) + strip * 4, __float_as_uint(own));
-                            if (strip % 4 == 0 && strip < 16) atlas::store_shared1(pipe.group_scales(now.slot, part) + strip, strip == 12 ? differ >> part * 16 & 0xffff : __float_as_uint(own));
+                            if (strip % pipe_t::kGroupStrips == 0) atlas::store_shared1(pipe.group_scales(now.slot, part) + strip / pipe_t::kGroupStrips * 4, strip == 12 ? differ >> part * 16 & 0xffff : __float_as_uint(own));
                         }
                     }
                     if (step == steps - 1) {
@@ -133,7 +133,8 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
                 for (int i = 0; i < kOut / 4; i += 2) atlas::pass_gates(x[i], x[i + 1], x[kOut / 4 + i], x[kOut / 4 + i + 1]);
             }
 #pragma unroll
-            for (int j = 0; j < tile_t::kWidth; j += 64) to.store_through<64>(pipe_t::outputs(), place.x + pipe_t::row(), place.y + j, x + j / 2);
+            for (int j = 0; j + 64 <= tile_t::kWidth; j += 64) to.store_through<64>(pipe_t::outputs(), place.x + pipe_t::row(), place.y + j, x + j / 2);
+            if constexpr (tile_t::kWidth % 64) to.store_through<32>(pipe_t::outputs(), place.x + pipe_t::row(), place.y + tile_t::kWidth - 32, x + (tile_t::kWidth - 32) / 2);
         });
     }
     pipe.end();

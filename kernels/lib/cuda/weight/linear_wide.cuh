@@ -69,18 +69,20 @@ struct wide_outputs {
     // The same through 32·kOuts bytes of shared memory of this warp, so that whole lines are stored.
     template <int kOuts>
     __device__ void store_through(uint32_t shared, int row, int out, const float *c) const {
-        constexpr int kChunks = kOuts / 8;  // of a row, at chunk ^ row % 8
+        constexpr int kChunks = kOuts / 8;  // of a row, in an order that meets no bank twice
+        static_assert(kChunks == 8 || kChunks == 4, "has one");
+        const auto at_chunk = [&](int r, int chunk) { return shared + r * kOuts * 2 + (chunk ^ (kChunks == 8 ? r % 8 : r / 2 % 4)) * 16; };
         __syncwarp();  // what was there before has been read
 #pragma unroll
         for (int j = 0; j < kChunks; j += 2) {
             const float *x = c + j * 4;
             const uint32_t words[4] = {narrow(x[0], x[1]), narrow(x[2], x[3]), narrow(x[4], x[5]), narrow(x[6], x[7])};
             const int r = lane() % 16, chunk = j + lane() / 16;
-            store_matrices(shared + r * kOuts * 2 + (chunk ^ r % 8) * 16, words);
+            store_matrices(at_chunk(r, chunk), words);
         }
         __syncwarp();
         const int chunk = lane() % kChunks, first = lane() / kChunks, n = out + chunk * 8;
-        const auto chunk_of = [&](int r) { return load_shared(shared + r * kOuts * 2 + (chunk ^ r % 8) * 16); };
+        const auto chunk_of = [&](int r) { return load_shared(at_chunk(r, chunk)); };
         atlas_act *at = to + size_t(row + first) * pitch + n;
         if (whole && row + 16 <= rows && out + kOuts <= outs) {
 #pragma unroll

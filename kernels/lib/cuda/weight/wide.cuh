@@ -22,10 +22,12 @@ struct stage {
     }
 };
 
-// kOthers: threads that arrive for each stage besides the one that says how many bytes come.
-template <int kTeams, int kRows, int kWeights, int kStages, int kCluster, bool kMapped, int kOthers = kMapped ? 0 : 128>
+// kOthers: threads that arrive for each stage besides the one that says how many bytes come. kReads: lanes read stages, not just tensor
+// cores; then each lets go for itself.
+template <int kTeams, int kRows, int kWeights, int kStages, int kCluster, bool kMapped, bool kReads = false, int kOthers = kMapped ? 0 : 128>
 struct wide {
     static_assert(kRows % 64 == 0 && kWeights % 1024 == 0, "whole swizzles");
+    static constexpr int kReleases = kTeams * 4 * (kReads ? 31 + kCluster : kCluster);
     static constexpr int kThreads = kTeams * 128 + 128, kRowBytes = kRows * 128, kStageBytes = kRowBytes + kWeights;
     static constexpr int kShared = kStages * (kStageBytes + 16) + 1024;  // dynamic bytes
     static_assert(kStages > 2 && kShared <= 227 * 1024, "fits");
@@ -38,7 +40,7 @@ struct wide {
         full = data + kStages * kStageBytes;
         empty = full + kStages * 8;
         if (threadIdx.x == 0) {
-            for (int s = 0; s < kStages; s++) init_barrier(full + s * 8, 1 + kOthers), init_barrier(empty + s * 8, kTeams * 4 * kCluster);
+            for (int s = 0; s < kStages; s++) init_barrier(full + s * 8, 1 + kOthers), init_barrier(empty + s * 8, kReleases);
             fence_barriers();
         }
         if constexpr (kCluster > 1)
@@ -62,10 +64,11 @@ struct wide {
 
     // Each warp that multiplies calls it once it needs the stage no more.
     __device__ void release(int slot) const {
+        if constexpr (kReads || kCluster == 1) {
+            if (kReads || lane() == 0) arrive(empty + slot * 8);
+        }
         if constexpr (kCluster > 1) {
-            if (lane() < kCluster) arrive_at(empty + slot * 8, lane());
-        } else {
-            if (lane() == 0) arrive(empty + slot * 8);
+            if (lane() < kCluster && !(kReads && lane() == rank)) arrive_at(empty + slot * 8, lane());
         }
     }
     // A tile of which a warp multiplies nothing.

@@ -16,10 +16,10 @@ struct arguments {
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_gated_linear_f8block_e4m3_0(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256) atlas_gated_linear_f8block_e4m3_128x128_0(const __grid_constant__ arguments a) {
     quantise_linear<true, 256>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_f8block_e4m3_1(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_f8block_e4m3_128x128_1(const __grid_constant__ arguments a) {
     gated_linear_e4m3_wide<ATLAS_SCHEME_F8BLOCK, 128, 128, 6, 2>(a.op, a.scratch);
 }
