@@ -87,7 +87,7 @@ func (b *bencher) run(n, prompt, decode int) ([][]time.Duration, error) {
 
 // together is the tokens per second of all sequences, from when the last one began to generate to the last token but two of the
 // one that ended first; 0 where there is no such time. Its last tokens may come late: the step behind them is of fewer sequences, is
-// launched before they are handed out, and is recorded where there was none of that size.
+// launched before they have landed, and is recorded where there was none of that size.
 func together(times [][]time.Duration) float64 {
 	begin, end := time.Duration(0), time.Duration(math.MaxInt64)
 	for _, t := range times {

@@ -74,6 +74,7 @@ func build(config Config) (*Engine, error) {
 	e.cache = cache.New(config.Blocks, config.BlockSize, !config.NoPrefixSharing)
 	e.scheduler = sched.New(config.limits(), e.cache)
 	e.changed = sync.NewCond(&e.mutex)
+	r.waiting = e.deliver
 	return e, nil
 }
 

@@ -102,3 +102,20 @@ func TestCaptureAtStart(t *testing.T) {
 		})
 	}
 }
+
+// Tokens that have come are handed out before a step of a new size is recorded.
+func TestTokensDoNotWaitForARecording(t *testing.T) {
+	var f *fixture
+	var waiting []int
+	f = newFixture(t, func(c *Config, g *fixture) {
+		c.Device, c.BlockSize = g.ahead, 2
+		g.graphs.refuse = func(int64) error {
+			waiting = append(waiting, len(f.outbox))
+			return nil
+		}
+	})
+	read(f.submit(t, greedy([]int32{1}, 30)))
+	if !slices.Equal(waiting, []int{0, 0}) { // of the first step, and of the first with longer tables
+		t.Errorf("so many events waited for each recording: %v, want none for two", waiting)
+	}
+}

@@ -41,6 +41,9 @@ func (r *runner) replay(s shape, graphs []device.Graph) {
 
 // capture records the step that point described; nil where that fails.
 func (r *runner) capture(s shape) (graphs []device.Graph) {
+	if r.waiting != nil {
+		r.waiting()
+	}
 	var err error
 	d := r.recorder.device
 	if s.recording == Piecewise {

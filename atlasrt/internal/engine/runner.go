@@ -36,6 +36,7 @@ type runner struct {
 	whole   func()          // queues all of it
 
 	recorder *recorder
+	waiting  func() // what is not to wait until a step is recorded, which takes longer than to run it; or nil
 	pieces   *pieces
 	sizes    []int // of decode steps that are recorded
 }
