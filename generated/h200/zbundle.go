@@ -55,7 +55,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":         "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":         "e4m3x128",
 		},
-		Contract: "afd0d5dec7b304cef4f71100a705e816",
+		Contract: "4a515a6eb1338f2ac10a97cd4bdb4bc6",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -525,7 +525,6 @@ var Kernels = [...]string{
 	"atlas_attention_cluster_128_16_long",
 	"atlas_attention_cluster_128_16",
 	"atlas_attention_cluster_128_6",
-	"atlas_attention_cluster_128_2",
 	"atlas_attention_cluster_256_16",
 	"atlas_attention_wide_64",
 	"atlas_attention_wide_beside_64_0",
@@ -1928,7 +1927,7 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/h200/attention.toml:5, 18, 31, 44, 57, 70, 83, 96, 121, 133, 145, 170, 182;
+// PagedAttention: kernels/h200/attention.toml:5, 18, 31, 44, 57, 70, 83, 108, 120, 132, 157, 169;
 // kernels/lib/cuda/base.toml:112, 131, 143, 168, 181, 194, 213, 226, 252, 265, 278, 297, 316, 329, 355, 368, 381, 400, 419, 432, 458, 467.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
@@ -1940,8 +1939,6 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionCluster_128_16(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 28 && int64(a.Seqs)*int64(a.KVHeads) <= 39 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_6(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 120 && int64(a.Seqs)*int64(a.KVHeads) <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_128_2(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_256_16(q, a)
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Rows) > 2*int64(a.Seqs) && int64(a.Rows)*int64(a.Heads) > 4096 && a.Seqs == 1:
@@ -6507,96 +6504,88 @@ func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_2: kernels/h200/attention.toml:57, order tiles.
-func (s *Set) launchAttentionCluster_128_2(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionCluster_256_16: kernels/h200/attention.toml:57, order tiles.
+func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[508], g)
 	}
 }
 
-// launchAttentionCluster_256_16: kernels/h200/attention.toml:70, order tiles.
-func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionWide_64: kernels/h200/attention.toml:70, order running128.
+func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[509], g)
 	}
 }
 
-// launchAttentionWide_64: kernels/h200/attention.toml:83, order running128.
-func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[510], g)
-	}
-}
-
-// launchAttentionWideBeside_64: kernels/h200/attention.toml:96, order running128.
+// launchAttentionWideBeside_64: kernels/h200/attention.toml:83, order running128.
 func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[510], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[512], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[511], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[512], g)
+	}
+}
+
+// launchAttentionWide_128Large: kernels/h200/attention.toml:108, order running64.
+func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[513], g)
 	}
 }
 
-// launchAttentionWide_128Large: kernels/h200/attention.toml:121, order running64.
-func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+// launchAttentionWide_128: kernels/h200/attention.toml:120, order running128.
+func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[514], g)
 	}
 }
 
-// launchAttentionWide_128: kernels/h200/attention.toml:133, order running128.
-func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[515], g)
-	}
-}
-
-// launchAttentionWideBeside_128: kernels/h200/attention.toml:145, order running128.
+// launchAttentionWideBeside_128: kernels/h200/attention.toml:132, order running128.
 func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[515], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[517], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[516], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[517], g)
+	}
+}
+
+// launchAttentionWide_256: kernels/h200/attention.toml:157, order running64.
+func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[518], g)
 	}
 }
 
-// launchAttentionWide_256: kernels/h200/attention.toml:170, order running64.
-func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[519], g)
-	}
-}
-
-// launchAttentionWideBeside_256: kernels/h200/attention.toml:182, order running64.
+// launchAttentionWideBeside_256: kernels/h200/attention.toml:169, order running64.
 func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[519], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[521], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[520], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[521], g)
 	}
 }
 
@@ -6605,17 +6594,17 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[522], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[524], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[523], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 }
 
 // launchAttentionMany_32: kernels/lib/cuda/base.toml:131, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -6624,13 +6613,13 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[525], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[527], op.Grid{X: 132 - 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[526], op.Grid{X: 132 - 1, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -6638,7 +6627,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -6646,7 +6635,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -6655,17 +6644,17 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[530], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[532], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[531], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 }
 
 // launchAttentionMany_64: kernels/lib/cuda/base.toml:213, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -6674,13 +6663,13 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[533], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[535], op.Grid{X: 132 - 1, Y: 2, Z: 1})
+	q.Launch(s.kernels[534], op.Grid{X: 132 - 1, Y: 2, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -6688,7 +6677,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -6696,7 +6685,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
@@ -6705,10 +6694,10 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[538], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[540], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[539], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionFew_128_16: kernels/lib/cuda/base.toml:297, order tiles.
@@ -6716,17 +6705,17 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[540], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[542], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[541], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 }
 
 // launchAttentionMany_128: kernels/lib/cuda/base.toml:316, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[542], g)
 	}
 }
 
@@ -6735,13 +6724,13 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[543], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[545], op.Grid{X: 132 - 1, Y: 4, Z: 1})
+	q.Launch(s.kernels[544], op.Grid{X: 132 - 1, Y: 4, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[545], g)
 	}
 }
 
@@ -6749,7 +6738,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[546], g)
 	}
 }
 
@@ -6757,7 +6746,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[547], g)
 	}
 }
 
@@ -6766,10 +6755,10 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[548], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[550], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[549], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionFew_256_16: kernels/lib/cuda/base.toml:400, order tiles.
@@ -6777,17 +6766,17 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[551], g)
+		q.Launch(s.kernels[550], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[552], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[551], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 }
 
 // launchAttentionMany_256: kernels/lib/cuda/base.toml:419, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[552], g)
 	}
 }
 
@@ -6796,13 +6785,13 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[553], g)
 	}
 	*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[555], op.Grid{X: 132 - 1, Y: 8, Z: 1})
+	q.Launch(s.kernels[554], op.Grid{X: 132 - 1, Y: 8, Z: 1})
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[555], g)
 	}
 }
 
@@ -6810,7 +6799,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[556], g)
 	}
 }
 
@@ -6818,7 +6807,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[558], g)
+		q.Launch(s.kernels[557], g)
 	}
 }
 
@@ -6826,7 +6815,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[559], g)
+		q.Launch(s.kernels[558], g)
 	}
 }
 
@@ -6834,7 +6823,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[560], g)
+		q.Launch(s.kernels[559], g)
 	}
 }
 
@@ -6842,7 +6831,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[561], g)
+		q.Launch(s.kernels[560], g)
 	}
 }
 
@@ -6850,7 +6839,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[562], g)
+		q.Launch(s.kernels[561], g)
 	}
 }
 
@@ -6858,7 +6847,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[563], g)
+		q.Launch(s.kernels[562], g)
 	}
 }
 
@@ -6866,7 +6855,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[564], g)
+		q.Launch(s.kernels[563], g)
 	}
 }
 
@@ -6874,7 +6863,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[565], g)
+		q.Launch(s.kernels[564], g)
 	}
 }
 
@@ -6882,7 +6871,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[566], g)
+		q.Launch(s.kernels[565], g)
 	}
 }
 
@@ -6890,7 +6879,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[567], g)
+		q.Launch(s.kernels[566], g)
 	}
 }
 
@@ -6898,7 +6887,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[568], g)
+		q.Launch(s.kernels[567], g)
 	}
 }
 
@@ -6906,7 +6895,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[569], g)
+		q.Launch(s.kernels[568], g)
 	}
 }
 
@@ -6914,26 +6903,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[570], g)
+		q.Launch(s.kernels[569], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:475.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[571], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[570], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:484.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[572], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[571], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:493.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[573], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[572], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:502.
@@ -6941,11 +6930,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[574], g)
+		q.Launch(s.kernels[573], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[575], g)
+		q.Launch(s.kernels[574], g)
 	}
 }
 
@@ -6954,18 +6943,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[576], g)
+		q.Launch(s.kernels[575], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[576], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:532.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[578], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[577], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:541.
@@ -6973,11 +6962,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[579], g)
+		q.Launch(s.kernels[578], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[579], g)
 	}
 }
 
@@ -6985,7 +6974,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[580], g)
 	}
 }
 
@@ -6994,7 +6983,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[581], g)
 	}
 }
 
@@ -7002,7 +6991,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[583], g)
+		q.Launch(s.kernels[582], g)
 	}
 }
 
@@ -7010,7 +6999,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[584], g)
+		q.Launch(s.kernels[583], g)
 	}
 }
 
@@ -7018,7 +7007,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[584], g)
 	}
 }
 
@@ -7026,7 +7015,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[585], g)
 	}
 }
 
@@ -7034,7 +7023,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[586], g)
 	}
 }
 
@@ -7042,7 +7031,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[587], g)
 	}
 }
 
@@ -7050,7 +7039,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[588], g)
 	}
 }
 
@@ -7058,7 +7047,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[590], g)
+		q.Launch(s.kernels[589], g)
 	}
 }
 
