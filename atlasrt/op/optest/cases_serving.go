@@ -137,6 +137,16 @@ func (s serving) attention() []*Case {
 					batch[i] = sequence{1, length}
 				}
 				list = append(list, attention(fmt.Sprintf("%s %d decodes at %d", h, n, length), x, batch, 0))
+				if n%4 != 0 || length != s.contexts[0] {
+					continue
+				}
+				for i := range batch { // as many tokens in all, which blocks that share them do not mind
+					batch[i].length = length / 2
+					if i%4 == 3 {
+						batch[i].length *= 5
+					}
+				}
+				list = append(list, attention(fmt.Sprintf("%s %d decodes at %d, one of four five times as long", h, n, length), x, batch, 0))
 			}
 		}
 		for _, n := range s.prompts {
