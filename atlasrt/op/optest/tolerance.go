@@ -78,7 +78,7 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 
 // Errors of sums scatter like normal numbers. In a product of two results the error of one is multiplied by the other, so that
 // few of them make most of a row's.
-var ofSums, ofProducts = scatter{few: 16, peak: 8}, scatter{few: 64, peak: 16}
+var ofSums, ofProducts = scatter{few: few, peak: 8}, scatter{few: 64, peak: 16}
 
 func (c *Case) scatter() scatter {
 	switch c.args.Interface().(type) {

@@ -24,7 +24,7 @@ func (s rounding) rows(p op.Ptr, rows, cols int32) (op.Ptr, []float32) {
 	for row := range slices.Chunk(values, int(cols)) {
 		s.round(row)
 	}
-	return op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(values)))), values
+	return address(values), values
 }
 
 func (s rounding) Linear(q op.Stream, x op.Linear) {
@@ -131,12 +131,12 @@ func (s narrowed) ExpertUp(q op.Stream, x op.ExpertUp) {
 			}
 		}
 	}
-	x.W.Data, x.W.Stride, x.W.Scheme = op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(weights)))), int64(rows*cols*2), op.SchemeBF16
+	x.W.Data, x.W.Stride, x.W.Scheme = address(weights), int64(rows*cols*2), op.SchemeBF16
 	s.Set.ExpertUp(q, x)
 	runtime.KeepAlive(weights)
 }
 
-func address(values []float32) op.Ptr {
+func address[T any](values []T) op.Ptr {
 	return op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(values))))
 }
 

@@ -13,7 +13,8 @@ namespace atlas {
 template <int kRows, int kOut, int kStages, int kCluster, int kGroup = 64>
 struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32> {
     static constexpr int kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
-    static constexpr int kGroups = kOut / kGroup, kGroupStrips = kGroup / 16, kGroupBytes = 64 / kGroupStrips;  // a word for each 16 strips' groups
+    static constexpr int kGroups = kOut / kGroup, kGroupStrips = kGroup / 16, kGroupBytes = 64 / kGroupStrips;
+    static constexpr int kMixed = 12 / kGroupStrips;  // the word behind those of groups: whether scales differ in one
     using base = wide<2, 128, kParts * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32>;
     // After the stages: sums that a part gives to the other, then 64 outputs of each warp's rows.
     static constexpr int kSumsBytes = kParts > 1 ? kOut * 256 : 0, kAll = base::kShared + kSumsBytes + 16384;
@@ -85,7 +86,7 @@ struct e4m3_sums {
             }
 #pragma unroll
             for (int g = 0; g < kGroups; g++) groups[g] = __uint_as_float(words[g]);
-            mixed = words[12 / Pipe::kGroupStrips];
+            mixed = words[Pipe::kMixed];
         }
     }
     // Adds sums of outputs from kFrom on, of a stage that is in a slot still.

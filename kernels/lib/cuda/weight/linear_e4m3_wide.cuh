@@ -80,7 +80,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
                         const unsigned differ = __ballot_sync(atlas::kAllLanes, scales && own != first_of_group);
                         if (part < kParts) {
                             atlas::store_shared1(pipe.strip_scales(now.slot, part) + strip * 4, __float_as_uint(own));
-                            if (strip % pipe_t::kGroupStrips == 0) atlas::store_shared1(pipe.group_scales(now.slot, part) + strip / pipe_t::kGroupStrips * 4, strip == 12 ? differ >> part * 16 & 0xffff : __float_as_uint(own));
+                            if (strip % pipe_t::kGroupStrips == 0) atlas::store_shared1(pipe.group_scales(now.slot, part) + strip / pipe_t::kGroupStrips * 4, strip == pipe_t::kMixed * pipe_t::kGroupStrips ? differ >> part * 16 & 0xffff : __float_as_uint(own));
                         }
                     }
                     if (step == steps - 1) {
