@@ -14,15 +14,57 @@ namespace atlas {
 
 constexpr int kMostTiles = 32, kMostPicks = 1024;
 
+// Codes of eight bits are decoded with fewer instructions where the activations are lifted, once for two strips.
+template <atlas_Scheme kScheme>
+constexpr lifting kTileLifting = kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK ? kLifts : kAsTheyAre;
+template <atlas_Scheme kScheme>
+constexpr float kTileFactor = kTileLifting<kScheme> == kLifts ? 0x1p56f : unit<kScheme>::kFactor;
+
 // Sorted picks begin … end-1, all of one expert.
 struct pick_tile {
     int expert, begin, end;
 };
 
+// f8block's scales of an item of a warp, and of its next one: in shared memory, for registers that wait for memory would be spilled.
+template <atlas_Scheme kScheme, int kStrips>
+struct item_scales {
+    static constexpr bool kThere = kScheme == ATLAS_SCHEME_F8BLOCK;
+    static constexpr int kMost = 32, kItem = kStrips * kMost * 4, kBytes = kThere ? 2 * kItem : 0;  // a lane for each 128 columns
+    uint32_t now, next;
+
+    __device__ explicit item_scales(uint32_t at) : now(at), next(at + kItem) {}
+    // Asks for the next item's.
+    template <typename Strip>
+    __device__ void ask(const atlas_Weight &w, int expert, const Strip &strip) const {
+        if constexpr (kThere) {
+#pragma unroll
+            for (int s = 0; s < kStrips; s++)
+                if (lane() < (w.Cols + 127) / 128) copy_async4(next + (s * kMost + lane()) * 4, frag<kScheme>::block_scales(w, expert, strip(s)) + lane(), true);
+            commit_copies();
+        }
+    }
+    // Goes on to the next item.
+    __device__ void take() {
+        if constexpr (kThere) {
+            wait_copies<0>();
+            __syncwarp();
+            const uint32_t taken = next;
+            next = now, now = taken;
+        }
+    }
+    // Of strip s and unit u.
+    __device__ float of(int s, int u) const {
+        if constexpr (kThere) return __uint_as_float(load_shared1(now + (s * kMost + u / 2) * 4));
+        return 0;
+    }
+};
+
 template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool>
 struct tile_shape {
+    static_assert(kPool < 8 * (128 * 65 + 16), "at most 4096 columns");
     using ring_t = strip_ring<kScheme, 1, kStrips, kUnits, kStages>;
-    static constexpr int kPoolAt = kWarps * ring_t::kBytes, kTilesAt = kPoolAt + kPool, kOrder = kTilesAt + kMostTiles * int(sizeof(pick_tile));
+    using scales_t = item_scales<kScheme, kStrips>;
+    static constexpr int kScalesAt = kWarps * ring_t::kBytes, kPoolAt = kScalesAt + kWarps * scales_t::kBytes, kTilesAt = kPoolAt + kPool, kOrder = kTilesAt + kMostTiles * int(sizeof(pick_tile));
     static constexpr int kBarriers = kOrder + kMostPicks * 4;
     static constexpr int kShared = (kBarriers + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
 };
@@ -140,24 +182,22 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
             copy_rows();
         }
     }
-    block_scales<kScheme> scales[kStrips];
-    const auto load_scales = [&](int item) {
+    typename shape::scales_t scales(shared_address(strip_shared + shape::kScalesAt) + warp() * shape::scales_t::kBytes);
+    const auto ask_scales = [&](int item) {
         if (item >= share.end) return;
-#pragma unroll
-        for (int s = 0; s < kStrips; s++) scales[s].load(w, tiles[by_groups.of(item).x].expert, strip(by_groups.of(item).y, s), 0, units);
+        const int2 at = by_groups.of(item);
+        scales.ask(w, tiles[at.x].expert, [&](int s) { return strip(at.y, s); });
     };
     int item = share.begin + warp();
-    load_scales(item);
+    ask_scales(item);
     for (; first < share.tiles; phase ^= 1) {
         wait_barrier(rows_there, phase);
         for (; item < min(share.end, last * groups); item += kWarps) {
             const pick_tile tile = tiles[by_groups.of(item).x];
             const int group = by_groups.of(item).y;
             const auto prepared = prepare(tile, group, kept);
-            block_scales<kScheme> now[kStrips];
-#pragma unroll
-            for (int s = 0; s < kStrips; s++) now[s] = scales[s];
-            load_scales(item + kWarps);
+            scales.take();
+            ask_scales(item + kWarps);
             const row_lanes<1> lanes([&](int r) { return min(tile.begin + r, tile.end - 1) - base; }, pitch);
             float sums[kStrips][4] = {};
             int at = 0;
@@ -168,8 +208,8 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
 #pragma unroll 1
                 for (; at < end; at += min(kUnits, end - at)) {
                     const uint8_t *slot = ring.wait();
-                    const auto scale = [&](int s, int i) { return now[s].of(w, tile.expert, strip(group, s), 0, at + i); };
-                    multiply_piece<kScheme, 1, kStrips, kUnits>(slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
+                    const auto scale = [&](int s, int i) { return scales.of(s, at + i); };
+                    multiply_piece<kScheme, 1, kStrips, kUnits, kTileLifting<kScheme>>(slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
                     ring.drop();
                     fill();
                 }
@@ -215,7 +255,7 @@ __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
 #pragma unroll
             for (int r = 0; r < 4; r++) {
                 const int pick = p.pick[r % 2];
-                const float gate = sums[0][r] * unit<kScheme>::kFactor * p.gate[r / 2], up = sums[1][r] * unit<kScheme>::kFactor * p.up[r / 2];
+                const float gate = sums[0][r] * kTileFactor<kScheme> * p.gate[r / 2], up = sums[1][r] * kTileFactor<kScheme> * p.up[r / 2];
                 if (pick >= 0 && pick < total) a.Out[size_t(pick) * half + group * 16 + g + r / 2 * 8] = __float2bfloat16_rn(silu(gate) * up);
             }
         });
@@ -254,7 +294,7 @@ __device__ void expert_down_tiles(const Args &a, void *scratch) {
 #pragma unroll
                 for (int r = 0; r < 4; r++) {
                     const int pick = p.pick[r % 2], n = (group * kStrips + s) * 16 + r / 2 * 8 + g;
-                    if (pick >= 0 && pick < total && n < w.Rows) products[size_t(pick) * w.Rows + n] = sums[s][r] * unit<kScheme>::kFactor * p.scale[s][r / 2];
+                    if (pick >= 0 && pick < total && n < w.Rows) products[size_t(pick) * w.Rows + n] = sums[s][r] * kTileFactor<kScheme> * p.scale[s][r / 2];
                 }
         });
 }

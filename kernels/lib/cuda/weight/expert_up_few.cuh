@@ -63,9 +63,13 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
     __syncthreads();
 
     const uint8_t *from;  // of the next item, the first unit that this lane copies
+    block_scales<kScheme> next_blocks[2];
     const auto find = [&]() {
-        if (next.tile < table.count)
-            from = unit_t::at(w, table.list[next.tile].expert, next.group + lane() / shape::kCopies % 2 * groups, begin + lane() % shape::kCopies);
+        if (next.tile >= table.count) return;
+        const int expert = table.list[next.tile].expert;
+        from = unit_t::at(w, expert, next.group + lane() / shape::kCopies % 2 * groups, begin + lane() % shape::kCopies);
+#pragma unroll
+        for (int s = 0; s < 2; s++) next_blocks[s].load(w, expert, next.group + s * groups, begin, end);  // in front of the weights, which take longer
     };
     const auto copy = [&](int p) {  // piece p of the next item; may be nothing
         if (next.tile >= table.count) return;
@@ -87,9 +91,7 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
         const int group = next.group, n = group * 16 + lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
         const bool finishes = part < tile.end - tile.begin;
         const float scale = finishes ? row_scale(w, tile.expert, n) * unit_t::kFactor : 0.0f;
-        block_scales<kScheme> blocks[2];
-#pragma unroll
-        for (int s = 0; s < 2; s++) blocks[s].load(w, tile.expert, group + s * groups, begin, end);
+        const block_scales<kScheme> blocks[2] = {next_blocks[0], next_blocks[1]};
         const row_lanes<1> lanes([&](int r) { return kRows == 1 ? 0 : table.order[min(tile.begin + r, tile.end - 1)] / a.TopK; }, pitch);
         float c[2][1][4] = {};
 #pragma unroll

@@ -107,10 +107,11 @@ struct frag {
     __device__ static int lane_at() { return lane_slot() * 16; }
     // f8, f8block: where the code of row r (0-15) and column c (0-63) of a block lies.
     __device__ static int raw_at(int r, int c) { return r * 64 + (c % 8 / 2 ^ r / 2 % 4) * 16 + c / 16 * 4 + c % 2 * 2 + c / 8 % 2; }
-    // f8block: of columns from 128·j on.
-    __device__ static float block_scale(const atlas_Weight &w, int m, int i, int j) {
-        return reinterpret_cast<const float *>(strip(w, m, (w.Rows + 15) / 16))[size_t(i) * ((w.Cols + 127) / 128) + j];
+    // f8block: of strip i, one for each 128 columns.
+    __device__ static const float *block_scales(const atlas_Weight &w, int m, int i) {
+        return reinterpret_cast<const float *>(strip(w, m, (w.Rows + 15) / 16)) + size_t(i) * ((w.Cols + 127) / 128);
     }
+    __device__ static float block_scale(const atlas_Weight &w, int m, int i, int j) { return block_scales(w, m, i)[j]; }
 
     // Codes of a step (0-3), without block scales; f8 is exact, or times 2⁻¹²⁰ where kAsDecoded, e2m1 is times 2⁻¹²⁶.
     template <bool kAsDecoded = false>
