@@ -185,12 +185,12 @@ func TestLaunchesSayWhatTheImageSays(t *testing.T) {
 	b, f := start(t)
 	cases := []struct {
 		entry image.Entry
-		want  [12]uint32 // grid, block, shared memory, cooperative, programmatic, cluster
+		want  [13]uint32 // grid, block, shared memory, cooperative, programmatic, cluster, percent of memory to share
 	}{
-		{image.Entry{Block: [3]uint32{64, 2, 1}}, [12]uint32{3, 2, 1, 64, 2, 1}},
-		{image.Entry{Block: [3]uint32{32, 1, 1}, SharedBytes: 200000, Programmatic: true}, [12]uint32{3, 2, 1, 32, 1, 1, 200000, 0, 1}},
+		{image.Entry{Block: [3]uint32{64, 2, 1}}, [13]uint32{3, 2, 1, 64, 2, 1, 12: 100}},
+		{image.Entry{Block: [3]uint32{32, 1, 1}, SharedBytes: 200000, Programmatic: true}, [13]uint32{3, 2, 1, 32, 1, 1, 200000, 0, 1, 12: 100}},
 		{image.Entry{Block: [3]uint32{32, 1, 1}, Cooperative: true, Programmatic: true, Cluster: [3]uint32{3, 2, 2}},
-			[12]uint32{3, 2, 1, 32, 1, 1, 0, 1, 1, 3, 2, 2}},
+			[13]uint32{3, 2, 1, 32, 1, 1, 0, 1, 1, 3, 2, 2, 100}},
 	}
 	p := b.alloc(24)
 	for _, c := range cases {
@@ -206,7 +206,7 @@ func TestLaunchesSayWhatTheImageSays(t *testing.T) {
 		if err := b.stream.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		if got := *(*[12]uint32)(f.variable("fake_launch")); got != c.want {
+		if got := *(*[13]uint32)(f.variable("fake_launch")); got != c.want {
 			t.Errorf("%+v: got %v, want %v", c.entry, got, c.want)
 		}
 	}

@@ -18,7 +18,7 @@ struct attribute { uint32_t id, pad; uint32_t value[16]; };
 
 typedef struct { uint64_t out; uint32_t columns, planes, value, pad; } mark_args;
 typedef struct { const char *name; int bytes; void (*run)(const void *args, const uint32_t *grid); } kernel;
-typedef struct { const kernel *kernel; uint32_t dynamic; } function;
+typedef struct { const kernel *kernel; uint32_t dynamic, shared_percent; } function;
 typedef struct { char code[64]; } module;
 typedef struct { struct stream *stream; int pending; } event;
 
@@ -35,7 +35,7 @@ typedef struct stream { list queue; list *capture; int invalid; pthread_t thread
 // What tests set and read.
 int fake_version = 13000, fake_devices = 1;
 long fake_live, fake_strangers; // objects not given back; calls on a thread without a context
-uint32_t fake_launch[16];       // of the last launch: grid, block, shared, cooperative, programmatic, cluster
+uint32_t fake_launch[16];       // of the last launch: grid, block, shared, cooperative, programmatic, cluster, percent of memory to share
 
 static struct { const char *name; long calls; int fail; long after; } functions[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -173,7 +173,7 @@ CUresult cuModuleGetFunction(function **f, module *m, const char *name) {
     for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!strcmp(kernels[i].name, name) && strstr(m->code, name)) {
             *f = malloc(sizeof **f);
-            **f = (function){&kernels[i], 0};
+            **f = (function){&kernels[i]};
             return 0;
         }
     return NOT_FOUND;
@@ -182,6 +182,7 @@ CUresult cuFuncGetAttribute(int *v, int a, function *f) { ENTER(1) *v = a == 0 ?
 CUresult cuFuncSetAttribute(function *f, int a, int v) {
     ENTER(1)
     if (a == 8) f->dynamic = v;
+    if (a == 9) f->shared_percent = v;
     return a == 8 && v > 232448 ? INVALID_VALUE : 0;
 }
 
@@ -211,7 +212,7 @@ CUresult cuLaunchKernelEx(const config *c, function *f, void **params, void **ex
     if (!r && (extra || c->shared > f->dynamic || c->grid[1] > 65535 || c->grid[2] > 65535)) r = INVALID_VALUE;
     if (r) { s->invalid = 1; return r; }
     memset(fake_launch, 0, sizeof fake_launch);
-    memcpy(fake_launch, c->grid, 12), memcpy(fake_launch + 3, c->block, 12), fake_launch[6] = c->shared;
+    memcpy(fake_launch, c->grid, 12), memcpy(fake_launch + 3, c->block, 12), fake_launch[6] = c->shared, fake_launch[12] = f->shared_percent;
     for (uint32_t i = 0; i < c->count; i++) {
         struct attribute a = c->attributes[i];
         if (a.id == 2) fake_launch[7] = a.value[0];
