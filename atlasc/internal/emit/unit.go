@@ -77,7 +77,7 @@ func (o *Output) unit(p *Package, e *plan.Entry) error {
 func launch(h *plan.Hardware, e *plan.Entry, l *plan.Launch) toolchain.Launch {
 	out := toolchain.Launch{
 		Entry: l.Entry, Arguments: argumentBytes(e, l), Block: l.Block, Shared: l.Shared, Cluster: l.Cluster,
-		Programmatic: !l.Serial, Cooperative: l.Cooperative,
+		Programmatic: !l.Serial, Cooperative: l.Cooperative, L1: l.L1,
 		MaxRegisters: l.MaxRegisters, MaxShared: l.MaxShared, MaxStack: max(l.MaxStack, h.Stack), At: l.At(""),
 	}
 	if out.MaxShared == 0 {

@@ -76,6 +76,7 @@ type Shape struct {
 	Tiles        []Tile   `toml:"tiles"`         // matrices that the copy engine reads
 	Serial       bool     `toml:"serial"`        // starts when the launch before it has ended, instead of waiting for it itself
 	Cooperative  bool     `toml:"cooperative"`   // all blocks run at once
+	L1           bool     `toml:"l1"`            // leaves first-level cache what its own blocks do not share: the next launch's may have to wait for them
 	MinBlocks    int64    `toml:"min_blocks"`    // that a multiprocessor is to hold at a time: bounds registers
 	MaxRegisters int64    `toml:"max_registers"` // of a thread that the build allows; 0: any
 	MaxShared    int64    `toml:"max_shared"`    // bytes of shared memory, static and dynamic, that the build allows; 0: what the hardware has
@@ -97,7 +98,7 @@ func (s *Shape) empty() bool {
 
 // Threads tells whether something is said that only GPUs know.
 func (s *Shape) Threads() bool {
-	return s.Block != nil || s.Shared != "" || s.Cluster != nil || s.Tiles != nil || s.Serial || s.Cooperative ||
+	return s.Block != nil || s.Shared != "" || s.Cluster != nil || s.Tiles != nil || s.Serial || s.Cooperative || s.L1 ||
 		s.MinBlocks != 0 || s.MaxRegisters != 0 || s.MaxShared != 0 || s.MaxStack != 0
 }
 

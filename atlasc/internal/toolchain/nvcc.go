@@ -133,7 +133,7 @@ func (n *nvcc) Link(_ context.Context, units []Unit, objects []string, out strin
 			}
 			l.budget(&kernels[found], &diags)
 			i.Entries = append(i.Entries, image.Entry{Name: l.Entry, Unit: name, Block: l.Block, SharedBytes: l.Shared,
-				Cluster: l.Cluster, Programmatic: l.Programmatic, Cooperative: l.Cooperative})
+				Cluster: l.Cluster, Programmatic: l.Programmatic, Cooperative: l.Cooperative, L1: l.L1})
 		}
 	}
 	if err := diags.Err(); err != nil {

@@ -34,6 +34,7 @@ type Launch struct {
 	Cluster      [3]uint32 // blocks in x, y and z; zeros: no clusters
 	Programmatic bool      // may start before the launch ahead of it ends
 	Cooperative  bool
+	L1           bool  // leaves first-level cache what its blocks do not share
 	MaxRegisters int64 // of a thread; 0: any
 	MaxShared    int64 // bytes of shared memory of a block, static and dynamic
 	MaxStack     int64 // bytes of a thread

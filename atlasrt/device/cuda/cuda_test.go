@@ -191,6 +191,7 @@ func TestLaunchesSayWhatTheImageSays(t *testing.T) {
 		{image.Entry{Block: [3]uint32{32, 1, 1}, SharedBytes: 200000, Programmatic: true}, [13]uint32{3, 2, 1, 32, 1, 1, 200000, 0, 1, 12: 100}},
 		{image.Entry{Block: [3]uint32{32, 1, 1}, Cooperative: true, Programmatic: true, Cluster: [3]uint32{3, 2, 2}},
 			[13]uint32{3, 2, 1, 32, 1, 1, 0, 1, 1, 3, 2, 2, 100}},
+		{image.Entry{Block: [3]uint32{32, 1, 1}, L1: true}, [13]uint32{3, 2, 1, 32, 1, 1}},
 	}
 	p := b.alloc(24)
 	for _, c := range cases {
@@ -210,7 +211,7 @@ func TestLaunchesSayWhatTheImageSays(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", c.entry, got, c.want)
 		}
 	}
-	if got, want := b.words(p, 6), []uint32{3, 3, 3, 3, 3, 3}; !reflect.DeepEqual(got, want) {
+	if got, want := b.words(p, 6), []uint32{4, 4, 4, 4, 4, 4}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

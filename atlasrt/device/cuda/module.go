@@ -140,9 +140,10 @@ func (d *Device) prepare(f *function, unit uintptr, e image.Entry) error {
 		return d.driver.failure(r, "give kernel %s %d bytes of dynamic shared memory, where a block has %d in all",
 			e.Name, e.SharedBytes, d.properties.SharedPerBlock)
 	}
-	// A multiprocessor has to be idle to divide its memory anew: one kernel's blocks start beside another's only where both ask for the same.
-	if r := d.call(cuFuncSetAttribute, f.handle, functionSharedPercent, 100); r != 0 {
-		return d.driver.failure(r, "let kernel %s share all memory of a multiprocessor", e.Name)
+	if !e.L1 { // a multiprocessor divides its memory anew only when it is idle: blocks of two kernels that divide it alike can meet
+		if r := d.call(cuFuncSetAttribute, f.handle, functionSharedPercent, 100); r != 0 {
+			return d.driver.failure(r, "let kernel %s share all memory of a multiprocessor", e.Name)
+		}
 	}
 	if e.Cluster[0]*e.Cluster[1]*e.Cluster[2] > portableClusterBlocks {
 		if r := d.call(cuFuncSetAttribute, f.handle, functionNonPortableSize, 1); r != 0 {

@@ -53,6 +53,7 @@ type Entry struct {
 	Cluster      [3]uint32 `json:"cluster,omitzero"`      // blocks of a cluster in x, y and z; zeros: no clusters
 	Programmatic bool      `json:"programmatic,omitzero"` // may start before the launch ahead of it ends, and waits itself
 	Cooperative  bool      `json:"cooperative,omitzero"`  // needs all of its blocks running at once
+	L1           bool      `json:"l1,omitzero"`           // leaves first-level cache what its blocks do not share
 }
 
 // contents is the second line of a file.
