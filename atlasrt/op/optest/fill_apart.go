@@ -60,7 +60,10 @@ func apart(w op.Weight, data []byte, rng *rand.Rand) {
 		codes, scales := data[:rows*cols/2], data[rows*cols/2:]
 		fillBytes(codes, rng)
 		for i := range scales {
-			scales[i] = f8(i/(cols/16), rng) &^ 0x80
+			scales[i] = f8(i/(cols/16), rng)
+			if rng.IntN(8) > 0 {
+				scales[i] &^= 0x80
+			}
 		}
 	}
 }

@@ -9,7 +9,8 @@
 // A block of f8 and f8block is what wgmma reads from shared memory as well: 16 rows of 64 bytes in the 64-byte swizzle, chunk
 // c of row r at c ^ r/2%4. Chunk t has lane 4g+t's codes of row g or g+8, a word for each step: columns 2t, 2t+8, 2t+1, 2t+9.
 //
-// After the codes of a block:  nvfp4  32 halves, of rows 0 and 8 in each step, 1 and 9 in each step …: two e4m3 codes as in a word
+// After the codes of a block:  nvfp4  64 e4m3 scales, of rows 0 and 8 in step 0, in step 1 …, then of rows 1 and 9 …; they count
+//                                     without their signs, which codes have been given
 //                              q8_0   16 f16 scales, of rows 0, 8, 1, 9 …
 //                              q4_0   the same, two for each row, of the first 32 columns and of the others
 //                              q4_1   the same, then minima in the same order
@@ -53,10 +54,10 @@ __device__ inline void decode_e4m3(uint32_t w, uint32_t &first, uint32_t &second
     second = spread_bytes<0xb391>(w) << 4 & 0x87f087f0;
 }
 
-// The same of nvfp4's scales: the first s eeee mmm at bits 15, 10-4 of a half, the second at bits 11, 14-12, 3-0.
-__device__ inline void decode_scales(uint32_t w, uint32_t &first, uint32_t &second) {
-    first = w & 0x87f087f0;
-    second = (w << 4 & 0x80f080f0) | (w >> 4 & 0x07000700);
+// The same without signs: four codes in a word, the even ones first.
+__device__ inline void decode_scales(uint32_t w, uint32_t &even, uint32_t &odd) {
+    even = w << 4 & 0x07f007f0;
+    odd = w >> 4 & 0x07f007f0;
 }
 
 // Four e2m1 codes s ee m in a half: the first at bits 9, 2-0, the second at 13, 6-4, the third at 12-10 with its sign at bit 3

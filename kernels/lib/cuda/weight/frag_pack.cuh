@@ -68,6 +68,7 @@ struct frag_scale {
     static constexpr int kSpan = kScheme == ATLAS_SCHEME_NVFP4 ? 16 : 32, kOfBlock = frag<kScheme>::kCols / kSpan;
     // The place of scale (or minimum, from kOfBlock on) i of row r among the block's units after the codes.
     __device__ static int at(int r, int i) {
+        if (kScheme == ATLAS_SCHEME_NVFP4) return r % 8 * 8 + i * 2 + r / 8;
         const int row = r % 8 * 2 + r / 8;
         return (i / kOfBlock * 16 + row) * kOfBlock + i % kOfBlock;
     }
@@ -78,25 +79,12 @@ struct frag_scale {
     }
 };
 
-// The scale of nvfp4 in row r (0-15) and a step: in which of the 16 words after the codes, and the bits there.
-__device__ inline int scale_word(int r, int step) { return r % 8 * 2 + step / 2; }
-__device__ inline int scale_bit(int r, int step, int bit) {
-    const int h = step % 2 * 16;
-    if (r < 8) return h + (bit == 7 ? 15 : 4 + bit);
-    return h + (bit == 7 ? 11 : bit < 4 ? bit : 8 + bit);
-}
-__device__ inline uint32_t put_scale(int r, int step, uint32_t code) {
-    uint32_t w = 0;
-#pragma unroll
-    for (int i = 0; i < 8; i++) w |= (code >> i & 1) << scale_bit(r, step, i);
-    return w;
-}
-__device__ inline uint32_t get_scale(const uint8_t *words, int r, int step) {
-    const uint32_t w = reinterpret_cast<const uint32_t *>(words)[scale_word(r, step)];
-    uint32_t code = 0;
-#pragma unroll
-    for (int i = 0; i < 8; i++) code |= (w >> scale_bit(r, step, i) & 1) << i;
-    return code;
+// The sign of nvfp4's scale, as a code's.
+__device__ inline uint32_t sign_of_scale(uint8_t scale) { return scale >> 4 & 8; }
+// The scale of row r (0-15) and column c of a strip of nvfp4.
+__device__ inline uint8_t scale_of(const uint8_t *strip, int r, int c) {
+    using layout = frag<ATLAS_SCHEME_NVFP4>;
+    return strip[size_t(c / 64) * layout::kBlock + 512 + frag_scale<ATLAS_SCHEME_NVFP4>::at(r, c % 64 / 16)];
 }
 
 }  // namespace atlas
@@ -125,31 +113,22 @@ __device__ void pack_frag(const atlas_Pack &a) {
             const int r = first + lane / 4 + reg % 2 * 8, c = block * layout::kCols + step * 16 + reg / 2 * 8 + lane % 4 * 2 + half;
             if (r >= rows || c >= cols) continue;
             const uint32_t byte = a.Raw[raw.at(r, c)];
-            w |= atlas::put_code<kScheme>(half, place, layout::kFour ? (raw.high(c) ? byte >> 4 : byte & 15) : byte);
+            uint32_t code = layout::kFour ? (raw.high(c) ? byte >> 4 : byte & 15) : byte;
+            if constexpr (kScheme == ATLAS_SCHEME_NVFP4) code ^= atlas::sign_of_scale(a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, r, c, 0)]);
+            w |= atlas::put_code<kScheme>(half, place, code);
         }
         *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + i % 128 * 4) = w;
     }
-    if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-        for (int i = threadIdx.x; i < layout::blocks(cols) * 16; i += kThreads) {
-            const int block = i / 16, word = i % 16;
-            uint32_t w = 0;
-            for (int j = 0; j < 4; j++) {
-                const int r = word / 2 + j / 2 * 8, step = word % 2 * 2 + j % 2, c = block * 64 + step * 16;
-                if (first + r < rows && c < cols) w |= atlas::put_scale(r, step, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, first + r, c, step)]);
-            }
-            *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + 512 + word * 4) = w;
-        }
-    } else if constexpr (layout::kScales > 0) {
+    if constexpr (layout::kScales > 0) {
         using scale = atlas::frag_scale<kScheme>;
         for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += kThreads) {
             const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
             const int c = block * layout::kCols + j % scale::kOfBlock * scale::kSpan;
-            uint16_t x = 0;
-            if (first + r < rows && c < cols) {
-                const uint8_t *from = a.Raw + scale::raw(rows, cols, first + r, c, j);
-                x = from[0] | from[1] << 8;
-            }
-            *reinterpret_cast<uint16_t *>(strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * 2) = x;
+            const bool there = first + r < rows && c < cols;
+            const uint8_t *from = a.Raw + (there ? scale::raw(rows, cols, first + r, c, j) : 0);
+            uint8_t *to = strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * scale::kBytes;
+#pragma unroll
+            for (int b = 0; b < scale::kBytes; b++) to[b] = there ? from[b] : 0;
         }
     } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
         const int n = (cols + 127) / 128;
@@ -181,6 +160,7 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
         if (first + r >= rows || raw.high(c)) continue;
         uint32_t byte = code(r, c);
         if (layout::kFour) byte |= code(r, c + kApart) << 4;
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4) byte ^= atlas::sign_of_scale(atlas::scale_of(strip, r, c)) * 0x11;
         a.Raw[raw.at(first + r, c)] = byte;
     }
     if constexpr (layout::kScales > 0) {
@@ -189,14 +169,10 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
             const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
             const int c = block * layout::kCols + j % scale::kOfBlock * scale::kSpan;
             if (first + r >= rows || c >= cols) continue;
-            const uint8_t *scales = strip + size_t(block) * layout::kBlock + 512;
+            const uint8_t *from = strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * scale::kBytes;
             uint8_t *to = a.Raw + scale::raw(rows, cols, first + r, c, j);
-            if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-                to[0] = atlas::get_scale(scales, r, j);
-            } else {
-                const uint16_t x = reinterpret_cast<const uint16_t *>(scales)[scale::at(r, j)];
-                to[0] = x & 255, to[1] = x >> 8;
-            }
+#pragma unroll
+            for (int b = 0; b < scale::kBytes; b++) to[b] = from[b];
         }
     } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
         const int n = (cols + 127) / 128;
@@ -226,7 +202,7 @@ __device__ float frag_weight(const atlas_Weight &w, int m, int n, int k) {
     if constexpr (kScheme == ATLAS_SCHEME_F8) return e4m3(code);
     if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return e4m3(code) * layout::block_scale(w, m, n / 16, k / 128);
     if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-        const uint32_t scale = get_scale(block + 512, r, c / 16);
+        const uint32_t scale = scale_of(layout::strip(w, m, n / 16), r, k) & 127;
         return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f * e4m3(scale);
     }
     if constexpr (kScheme == ATLAS_SCHEME_Q8_0) return half(0) * int8_t(code);

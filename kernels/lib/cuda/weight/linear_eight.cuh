@@ -248,43 +248,54 @@ struct eight {
         make_rows(line, norm);
         if constexpr (kLate) release_next();
         load_there(first);
+        const int whole = cols / (8 * kUnits * 64);  // stages whose units are all there
         int slot = 0, phase = 0;
         for (int group = first; group < groups; group += step) {
             float c[kStrips][1][4] = {};
 #pragma unroll
             for (int s = 0; s < kStrips; s++) scales[s] = next_scales[s];
             load_scales(group + step);
-            for (int stage = 0; stage < stages; stage++) {
-                const uint32_t codes = codes_at + slot * kStage, weight_scales = scales_at + slot * kStage;
-                const typename product_t::lines x = lines.moved(kResident ? stage * 8 * kUnits * 128 : slot * kStage);
+            int stage = 0;
+            typename product_t::lines x = lines;
+            uint32_t codes, weight_scales;
+            const auto begin = [&] {
+                codes = codes_at + slot * kStage, weight_scales = scales_at + slot * kStage;
+                if constexpr (!kResident) x = lines.moved(slot * kStage);
                 if (stage && stage * kUnits % 32 == 0)
 #pragma unroll
                     for (int s = 0; s < kStrips; s++) scales[s].load(w, strip_at(group, s), part, stage * kUnits, units);
                 wait_barrier(full_at + slot * 8, phase);
-                if ((stage + 1) * 8 * kUnits * 64 <= cols) {
-                    product_t p[kUnits];
-                    float block[kUnits][kStrips];
-#pragma unroll
-                    for (int i = 0; i < kUnits; i++) {
-                        p[i].load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
-#pragma unroll
-                        for (int s = 0; s < kStrips; s++) block[i][s] = scales[s].of(stage * kUnits + i);
-                    }
-                    arrive(full_at + (kRings * kStages + slot) * 8);
-                    product_t::multiply(p, x, 0, 64, block, c);
-                } else {
-#pragma unroll 1
-                    for (int i = 0; (stage * kUnits + i) * 8 + part < units; i++) {
-                        product_t p;
-                        float block[1][kStrips];
-                        p.load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
-#pragma unroll
-                        for (int s = 0; s < kStrips; s++) block[0][s] = scales[s].of(stage * kUnits + i);
-                        product_t::multiply(&p, x, i * 1024, cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
-                    }
-                    arrive(full_at + (kRings * kStages + slot) * 8);
-                }
+            };
+            const auto next = [&] {
+                if constexpr (kResident) x = x.moved(8 * kUnits * 128);
                 if (++slot == kStages) slot = 0, phase ^= 1;
+            };
+            for (; stage < whole; stage++, next()) {
+                begin();
+                product_t p[kUnits];
+                float block[kUnits][kStrips];
+#pragma unroll
+                for (int i = 0; i < kUnits; i++) {
+                    p[i].load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
+#pragma unroll
+                    for (int s = 0; s < kStrips; s++) block[i][s] = scales[s].of(stage * kUnits + i);
+                }
+                arrive(full_at + (kRings * kStages + slot) * 8);
+                product_t::multiply(p, x, 0, 64, block, c);
+            }
+            if (stage < stages) {
+                begin();
+#pragma unroll 1
+                for (int i = 0; (stage * kUnits + i) * 8 + part < units; i++) {
+                    product_t p;
+                    float block[1][kStrips];
+                    p.load(codes + i * 8 * unit_t::kBytes, weight_scales + i * 8 * unit_t::kBytes, kStrip, x, i * 1024);
+#pragma unroll
+                    for (int s = 0; s < kStrips; s++) block[0][s] = scales[s].of(stage * kUnits + i);
+                    product_t::multiply(&p, x, i * 1024, cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
+                }
+                arrive(full_at + (kRings * kStages + slot) * 8);
+                next();
             }
 #pragma unroll
             for (int s = 0; s < kStrips; s++, count++) {

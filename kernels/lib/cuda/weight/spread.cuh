@@ -62,15 +62,14 @@ struct spread_product {
 #pragma unroll
         for (int u = 0; u < kUnits; u++)
 #pragma unroll
-            for (int s = 0; s < kStrips; s++) {
-                float2 by[kSums];
-                scales_of(units[u].scales[s], by);
+            for (int s = 0; s < kStrips; s++)
 #pragma unroll
-                for (int j = 0; j < kSums; j++)
+                for (int j = 0; j < kSums; j++) {
+                    const float2 by = scales_of(uint16_t(units[u].scales[s] >> 16 * j));
 #pragma unroll
                     for (int i = 0; i < 4; i++)
-                        if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[u][s][j][i], i < 2 ? by[j].x : by[j].y, c[s][0][i]);
-            }
+                        if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[u][s][j][i], i < 2 ? by.x : by.y, c[s][0][i]);
+                }
     }
 
     // Adds up what the lanes of a row have; the row of a lane's sum i, or kRows where another lane has the same.
@@ -88,17 +87,12 @@ struct spread_product {
         asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
         return x;
     }
-    // Of rows g and g+8, as decode_scales has them: of one step, of two.
-    __device__ static void scales_of(uint32_t pair, float2 (&by)[1]) {
-        const uint32_t g = pair << 16 & 0x87f00000, g8 = (pair << 20 & 0x80f00000) | (pair << 12 & 0x07000000);
-        by[0] = {__uint_as_float(g) * 0x1p120f, __uint_as_float(g8) * 0x1p120f};
-    }
-    __device__ static void scales_of(uint32_t pairs, float2 (&by)[2]) {
-        uint32_t g, g8;
-        decode_scales(pairs, g, g8);
-        g = multiply_pair(g, kTwo120), g8 = multiply_pair(g8, kTwo120);
-        by[0] = {__uint_as_float(g << 16), __uint_as_float(g8 << 16)};
-        by[1] = {__uint_as_float(g & 0xffff0000), __uint_as_float(g8 & 0xffff0000)};
+    // Of rows g and g+8: two e4m3 codes, the first low, without their signs.
+    __device__ static float2 scales_of(uint16_t pair) {
+        uint32_t halves;
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+        const float2 by = __half22float2(reinterpret_cast<const __half2 &>(halves));
+        return {fabsf(by.x), fabsf(by.y)};
     }
 };
 
