@@ -1,5 +1,6 @@
 // Programmatic dependent launch. A launch without the attribute waits for nothing here.
 #pragma once
+#include <stdint.h>
 
 namespace atlas {
 
@@ -9,5 +10,10 @@ __device__ __forceinline__ void wait_for_previous() { asm volatile("griddepcontr
 
 // Lets the next kernel start, as far as it needs no results.
 __device__ __forceinline__ void release_next() { asm volatile("griddepcontrol.launch_dependents;" :::); }
+
+// Nothing, but once x is known: what x takes comes before a wait that follows.
+__device__ __forceinline__ void settle(uint32_t x) {
+    asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 0x9e3779b9; @p griddepcontrol.launch_dependents; }" ::"r"(x) : "memory");
+}
 
 }  // namespace atlas

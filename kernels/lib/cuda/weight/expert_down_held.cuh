@@ -24,7 +24,7 @@ __device__ void expert_down_held(const Args &a) {
     };
     held_units<kScheme, kUnits, kReady> held;
     const auto load = [&](int expert) {
-        held.load(w, expert, blockIdx.x, [&](int i) { return expert >= 0 && begin + i < end ? begin + i : -1; });
+        held.load(w, expert, blockIdx.x, expert >= 0 && begin < end, [&](int i) { return min(begin + i, end - 1); });
         const int n = blockIdx.x * 16 + lane() % 16;
         if (half == 0 && lane() < 16) scales[pick][lane()] = expert >= 0 && n < w.Rows ? row_scale(w, expert, n) * unit<kScheme>::kFactor : 0.0f;
         held.decode();

@@ -43,25 +43,32 @@ struct held_units {
     fragments ready[kReady > 0 ? kReady : 1];
     float block[kUnits];  // f8block's scales
 
-    // Asks for matrix m's weights: unit(i) is the number of the warp's i-th unit, negative where there is none.
+    // Asks for a strip of matrix m where there is any: unit(i) is the number of the warp's i-th unit, or of any other where it has fewer.
     template <typename Unit>
-    __device__ void load(const atlas_Weight &w, int m, int strip, const Unit &unit) {
+    __device__ void load(const atlas_Weight &w, int m, int strip, bool any, const Unit &unit) {
+#pragma unroll
+        for (int i = 0; i < kUnits; i++) units[i] = {}, block[i] = 0;
+        if (!any) return;
 #pragma unroll
         for (int i = 0; i < kUnits; i++) {
-            units[i] = {}, block[i] = 0;
-            const int u = unit(i);
-            if (u < 0) continue;
-            units[i].load_once(unit_t::at(w, m, strip, u));
-            if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) block[i] = frag<kScheme>::block_scale(w, m, strip, u / 2);
+            units[i].load_once(unit_t::at(w, m, strip, unit(i)));
+            if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) block[i] = frag<kScheme>::block_scale(w, m, strip, unit(i) / 2);
         }
     }
-    __device__ void decode() {
+    // Gives what takes all of the fragments to know.
+    __device__ uint32_t decode() {
+        uint32_t all = 0;
 #pragma unroll
         for (int i = 0; i < kReady; i++) {
             ready[i].decode(units[i]);
 #pragma unroll
-            for (int s = 0; s < 4; s++) pin(ready[i].a[s]);
+            for (int s = 0; s < 4; s++) {
+                pin(ready[i].a[s]);
+#pragma unroll
+                for (int r = 0; r < 4; r++) all ^= ready[i].a[s][r];
+            }
         }
+        return all;
     }
     // c += a unit's products; x: both halves' activations, as load_matrices has them.
     __device__ void multiply(int i, const uint32_t (&x)[2][4], float (&c)[4]) const {
@@ -95,7 +102,7 @@ struct held_share {
         held_units<kScheme, kUnits, kReady> weights[kStrips];
 #pragma unroll
         for (int s = 0; s < kStrips; s++)
-            weights[s].load(w, 0, strip_of(s), [&](int i) { return strip_of(s) * 16 < w.Rows && unit_of(i) * 64 < w.Cols ? unit_of(i) : -1; });
+            weights[s].load(w, 0, strip_of(s), strip_of(s) * 16 < w.Rows, [&](int i) { return min(unit_of(i), w.Cols / 64 - 1); });
         const int s = threadIdx.x / kParts, r = threadIdx.x % kParts / 16, out = strip_of(s) * 16 + threadIdx.x % 16;
         const bool mine = s < kStrips && r < rows && out < w.Rows;
         float *const parts = reinterpret_cast<float *>(held_shared);
@@ -104,7 +111,10 @@ struct held_share {
         const int pitch = w.Cols * 2 + 16;
         const uint32_t lane_at = rows_at + min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16;
 #pragma unroll
-        for (int s = 0; s < kStrips; s++) weights[s].decode();
+        for (int s = 0; s < kStrips; s++) {
+            const uint32_t decoded = weights[s].decode();
+            if constexpr (Fill::kSettles) settle(decoded);
+        }
         const auto there = fill(rows_at, pitch, [&]() { return mine ? before(out, r) : atlas_act{}; });
         float c[kStrips][4] = {};
 #pragma unroll
@@ -134,6 +144,7 @@ struct held_share {
 // Rows as they are: each warp reads the columns of its own units.
 template <int kRows, int kWarps, int kUnits>
 struct held_rows {
+    static constexpr bool kSettles = true;  // or the compiler would decode behind the wait
     const atlas_act *in;
     int rows, cols;
 
@@ -162,6 +173,7 @@ struct held_rows {
 // Rows normalised, with the bits of rmsnorm.cuh. A warp takes 256 columns of a row at a time, the same ones of each row it meets.
 template <int kRows, int kWarps>
 struct held_norm {
+    static constexpr bool kSettles = false;
     static constexpr int kTurns = (kRows * 16 + kWarps - 1) / kWarps;
     const atlas_act *in;
     float eps;

@@ -39,7 +39,7 @@ __device__ void linear_held_split(const Args &a) {
     const int column = rank * shape::kCols;  // the block's first
     release_next();
     held_units<kScheme, kUnits, kReady> weights;
-    weights.load(w, 0, strip, [&](int i) { return strip * 16 < w.Rows && (first + i) * 64 < w.Cols ? first + i : -1; });
+    weights.load(w, 0, strip, strip * 16 < w.Rows, [&](int i) { return min(first + i, w.Cols / 64 - 1); });
     if (threadIdx.x == 0) {
         init_barrier(parts_there, 1), init_barrier(rows_there, 1), fence_barriers();
         if (column < w.Cols) arrive_expecting(rows_there, a.Rows * min(shape::kCols, w.Cols - column) * 2);

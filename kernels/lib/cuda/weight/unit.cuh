@@ -48,7 +48,7 @@ struct unit {
         const int g = lane() / 4;
 #pragma unroll
         for (int v = 0; v < layout::kVectors; v++) codes[v] = atlas::load_once(global + v * layout::kNext + codes_at());
-        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = __ldg(reinterpret_cast<const uint2 *>(global + 512) + g);
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = load_once2(global + 512 + g * 8);
     }
     // The same by addresses of the shared window: of the lane's codes, codes_at() after the unit's first byte, and of its scales,
     // which lie scales_at() after it.
