@@ -55,7 +55,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":         "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":         "e4m3x128",
 		},
-		Contract: "182628d2512445a6a701066b90356535",
+		Contract: "8ede4c72fa250db5062c2d4ff0a3ffca",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

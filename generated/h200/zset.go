@@ -1154,8 +1154,8 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
 // kernels/h200/base/bf16/linear_few.toml:186;
-// kernels/h200/base/f8/linear_wide.toml:240, 299;
-// kernels/h200/base/f8block/linear_wide.toml:204, 224;
+// kernels/h200/base/f8/linear_wide.toml:138, 197;
+// kernels/h200/base/f8block/linear_wide.toml:89, 109;
 // kernels/h200/base/f8block/linear_few.toml:222, 234, 246;
 // kernels/h200/base/nvfp4/linear_wide.toml:149;
 // kernels/h200/base/nvfp4/linear_few.toml:237, 249, 261, 273.
@@ -1217,13 +1217,14 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 
 // Linear: kernels/h200/base/bf16/linear_wide.toml:2, 15, 30, 45, 58, 73, 88, 101, 152, 180, 193, 207, 220, 232, 244;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/q8_0/linear_wide.toml:2, 16, 31, 46, 61, 74, 89, 104, 118, 133, 148, 187, 200, 213;
+// kernels/h200/frag/split.toml:3, 17, 32, 47, 62, 75, 90;
+// kernels/h200/base/q8_0/linear_wide.toml:2, 16, 31, 46, 85, 98, 111;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 90, 105, 119, 134, 149, 164, 177, 190;
+// kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 88;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55, 68;
-// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 61, 74, 89, 104, 118, 133, 148, 200, 220, 260, 279, 319, 332, 345;
+// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 98, 118, 158, 177, 217, 230, 243;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/f8block/linear_wide.toml:16, 30, 45, 60, 75, 88, 103, 144, 164, 184, 244, 263;
+// kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 169, 182, 195;
@@ -1561,13 +1562,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 
 // LinearAdd: kernels/h200/base/bf16/linear_wide.toml:15, 30, 58, 73, 101;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/q8_0/linear_wide.toml:16, 31, 46, 74, 89, 118, 133, 148;
+// kernels/h200/frag/split.toml:17, 32, 47, 75, 90;
+// kernels/h200/base/q8_0/linear_wide.toml:16, 31, 46;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
-// kernels/h200/q4/linear_wide.toml:17, 32, 47, 75, 90, 119, 134, 149;
+// kernels/h200/q4/linear_wide.toml:17, 32, 47;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55;
-// kernels/h200/base/f8/linear_wide.toml:16, 31, 46, 74, 89, 118, 133, 148;
+// kernels/h200/base/f8/linear_wide.toml:16, 31, 46;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54;
-// kernels/h200/base/f8block/linear_wide.toml:3, 30, 45, 60, 88, 103;
+// kernels/h200/base/f8block/linear_held.toml:2;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/nvfp4/linear_wide.toml:16, 31, 46, 75, 90;
@@ -1806,12 +1808,12 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 
 // Logits: kernels/h200/base/bf16/linear_wide.toml:116, 128, 140;
 // kernels/h200/base/bf16/linear_few.toml:91, 103, 115, 127, 139, 151, 163;
-// kernels/h200/base/q8_0/linear_wide.toml:163, 175;
+// kernels/h200/base/q8_0/linear_wide.toml:61, 73;
 // kernels/h200/base/q8_0/linear_few.toml:78, 90, 102, 114, 126, 138;
 // kernels/h200/q4/linear_few.toml:80, 92;
-// kernels/h200/base/f8/linear_wide.toml:163, 175, 187;
+// kernels/h200/base/f8/linear_wide.toml:61, 73, 85;
 // kernels/h200/base/f8/linear_few.toml:78, 90, 102, 114, 126, 138;
-// kernels/h200/base/f8block/linear_wide.toml:118, 130;
+// kernels/h200/base/f8block/linear_wide.toml:3, 15;
 // kernels/h200/base/f8block/linear_few.toml:91, 103, 115, 127, 139, 151;
 // kernels/h200/base/nvfp4/linear_wide.toml:105, 117;
 // kernels/h200/base/nvfp4/linear_few.toml:130, 142, 154.
@@ -3546,7 +3548,7 @@ func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_wide.toml:240, order e4m3, activations rounded to e4m3xrow.
+// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_wide.toml:138, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -3559,7 +3561,7 @@ func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:299, order unpacked.
+// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:197, order unpacked.
 func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -3579,7 +3581,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:204, order e4m3, activations rounded to e4m3x128.
+// launchGatedLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:89, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchGatedLinearF8blockE4m3_128x192(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
@@ -3592,7 +3594,7 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x192(q op.Stream, a op.GatedLinear
 	}
 }
 
-// launchGatedLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:224, order e4m3, activations rounded to e4m3x128.
+// launchGatedLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:109, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
@@ -3962,7 +3964,7 @@ func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Large: kernels/h200/base/q8_0/linear_wide.toml:2, order split_2.
+// launchLinearQ8_0Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
 func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3977,7 +3979,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Middle: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
+// launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3992,7 +3994,7 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Small: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
+// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4007,7 +4009,7 @@ func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16: kernels/h200/base/q8_0/linear_wide.toml:46, order split_6.
+// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4022,7 +4024,7 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_32Large: kernels/h200/base/q8_0/linear_wide.toml:61, order split_1.
+// launchLinearQ8_0Split_32Large: kernels/h200/frag/split.toml:62, order split_1.
 func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4037,7 +4039,7 @@ func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_32Middle: kernels/h200/base/q8_0/linear_wide.toml:74, order split_4.
+// launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4052,7 +4054,7 @@ func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_32: kernels/h200/base/q8_0/linear_wide.toml:89, order split_6.
+// launchLinearQ8_0Split_32: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4067,7 +4069,7 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Large: kernels/h200/base/q8_0/linear_wide.toml:104, order split_2.
+// launchLinearQ8_0Split_64Large: kernels/h200/base/q8_0/linear_wide.toml:2, order split_2.
 func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4082,7 +4084,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Middle: kernels/h200/base/q8_0/linear_wide.toml:118, order split_4.
+// launchLinearQ8_0Split_64Middle: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
 func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4097,7 +4099,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Small: kernels/h200/base/q8_0/linear_wide.toml:133, order split_8.
+// launchLinearQ8_0Split_64Small: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4112,7 +4114,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:148, order split_4.
+// launchLinearQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:46, order split_4.
 func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4127,7 +4129,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:187, order wide.
+// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:85, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4142,7 +4144,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:200, order wide.
+// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:98, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4157,7 +4159,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:213, order wide.
+// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:111, order wide.
 func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4220,7 +4222,7 @@ func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
+// launchLinearQ4_0Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
 func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4235,7 +4237,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
+// launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4250,7 +4252,7 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
+// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4265,7 +4267,7 @@ func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16: kernels/h200/q4/linear_wide.toml:47, order split_6.
+// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4280,7 +4282,7 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_32Large: kernels/h200/q4/linear_wide.toml:62, order split_1.
+// launchLinearQ4_0Split_32Large: kernels/h200/frag/split.toml:62, order split_1.
 func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4295,7 +4297,7 @@ func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_32Middle: kernels/h200/q4/linear_wide.toml:75, order split_4.
+// launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4310,7 +4312,7 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_32: kernels/h200/q4/linear_wide.toml:90, order split_6.
+// launchLinearQ4_0Split_32: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearQ4_0Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4325,7 +4327,7 @@ func (s *Set) launchLinearQ4_0Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Large: kernels/h200/q4/linear_wide.toml:105, order split_2.
+// launchLinearQ4_0Split_64Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
 func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4340,7 +4342,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Middle: kernels/h200/q4/linear_wide.toml:119, order split_4.
+// launchLinearQ4_0Split_64Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
 func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4355,7 +4357,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Small: kernels/h200/q4/linear_wide.toml:134, order split_8.
+// launchLinearQ4_0Split_64Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4370,7 +4372,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64: kernels/h200/q4/linear_wide.toml:149, order split_4.
+// launchLinearQ4_0Split_64: kernels/h200/q4/linear_wide.toml:47, order split_4.
 func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4385,7 +4387,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x256: kernels/h200/q4/linear_wide.toml:164, order wide.
+// launchLinearQ4_0Wide_128x256: kernels/h200/q4/linear_wide.toml:62, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4400,7 +4402,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x128: kernels/h200/q4/linear_wide.toml:177, order wide.
+// launchLinearQ4_0Wide_128x128: kernels/h200/q4/linear_wide.toml:75, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4415,7 +4417,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_64x128: kernels/h200/q4/linear_wide.toml:190, order wide.
+// launchLinearQ4_0Wide_64x128: kernels/h200/q4/linear_wide.toml:88, order wide.
 func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4478,7 +4480,7 @@ func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
+// launchLinearQ4_1Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
 func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4493,7 +4495,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
+// launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4508,7 +4510,7 @@ func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
+// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4523,7 +4525,7 @@ func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16: kernels/h200/q4/linear_wide.toml:47, order split_6.
+// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4538,7 +4540,7 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_32Large: kernels/h200/q4/linear_wide.toml:62, order split_1.
+// launchLinearQ4_1Split_32Large: kernels/h200/frag/split.toml:62, order split_1.
 func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4553,7 +4555,7 @@ func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_32Middle: kernels/h200/q4/linear_wide.toml:75, order split_4.
+// launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4568,7 +4570,7 @@ func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_32: kernels/h200/q4/linear_wide.toml:90, order split_6.
+// launchLinearQ4_1Split_32: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4583,7 +4585,7 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Large: kernels/h200/q4/linear_wide.toml:105, order split_2.
+// launchLinearQ4_1Split_64Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
 func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4598,7 +4600,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Middle: kernels/h200/q4/linear_wide.toml:119, order split_4.
+// launchLinearQ4_1Split_64Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
 func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4613,7 +4615,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Small: kernels/h200/q4/linear_wide.toml:134, order split_8.
+// launchLinearQ4_1Split_64Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
 func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4628,7 +4630,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64: kernels/h200/q4/linear_wide.toml:149, order split_4.
+// launchLinearQ4_1Split_64: kernels/h200/q4/linear_wide.toml:47, order split_4.
 func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4643,7 +4645,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x256: kernels/h200/q4/linear_wide.toml:164, order wide.
+// launchLinearQ4_1Wide_128x256: kernels/h200/q4/linear_wide.toml:62, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4658,7 +4660,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x128: kernels/h200/q4/linear_wide.toml:177, order wide.
+// launchLinearQ4_1Wide_128x128: kernels/h200/q4/linear_wide.toml:75, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4673,7 +4675,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_64x128: kernels/h200/q4/linear_wide.toml:190, order wide.
+// launchLinearQ4_1Wide_64x128: kernels/h200/q4/linear_wide.toml:88, order wide.
 func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4736,7 +4738,7 @@ func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_16Large: kernels/h200/base/f8/linear_wide.toml:2, order split_2.
+// launchLinearF8Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
 func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4751,7 +4753,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_16Middle: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
+// launchLinearF8Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4766,7 +4768,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_16Small: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
+// launchLinearF8Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4781,7 +4783,7 @@ func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_16: kernels/h200/base/f8/linear_wide.toml:46, order split_6.
+// launchLinearF8Split_16: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4796,7 +4798,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_32Large: kernels/h200/base/f8/linear_wide.toml:61, order split_1.
+// launchLinearF8Split_32Large: kernels/h200/frag/split.toml:62, order split_1.
 func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4811,7 +4813,7 @@ func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_32Middle: kernels/h200/base/f8/linear_wide.toml:74, order split_4.
+// launchLinearF8Split_32Middle: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4826,7 +4828,7 @@ func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_32: kernels/h200/base/f8/linear_wide.toml:89, order split_6.
+// launchLinearF8Split_32: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4841,7 +4843,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_wide.toml:104, order split_2.
+// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_wide.toml:2, order split_2.
 func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4856,7 +4858,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_wide.toml:118, order split_4.
+// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
 func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4871,7 +4873,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_wide.toml:133, order split_8.
+// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4886,7 +4888,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64: kernels/h200/base/f8/linear_wide.toml:148, order split_4.
+// launchLinearF8Split_64: kernels/h200/base/f8/linear_wide.toml:46, order split_4.
 func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4901,7 +4903,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_wide.toml:200, order e4m3, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_wide.toml:98, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -4914,7 +4916,7 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_wide.toml:220, order e4m3_halves, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_wide.toml:118, order e4m3_halves, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -4927,7 +4929,7 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_wide.toml:260, order e4m3_few, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_wide.toml:158, order e4m3_few, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -4940,7 +4942,7 @@ func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:279, order unpacked.
+// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:177, order unpacked.
 func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -4960,7 +4962,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:319, order wide.
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:217, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4975,7 +4977,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:332, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:230, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4990,7 +4992,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:345, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:243, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5053,7 +5055,7 @@ func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_16Large: kernels/h200/base/f8block/linear_wide.toml:16, order split_2.
+// launchLinearF8blockSplit_16Large: kernels/h200/frag/split.toml:3, order split_2.
 func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5068,7 +5070,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_16Middle: kernels/h200/base/f8block/linear_wide.toml:30, order split_4.
+// launchLinearF8blockSplit_16Middle: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5083,7 +5085,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_16Small: kernels/h200/base/f8block/linear_wide.toml:45, order split_8.
+// launchLinearF8blockSplit_16Small: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5098,7 +5100,7 @@ func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:60, order split_6.
+// launchLinearF8blockSplit_16: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5113,7 +5115,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_32Large: kernels/h200/base/f8block/linear_wide.toml:75, order split_1.
+// launchLinearF8blockSplit_32Large: kernels/h200/frag/split.toml:62, order split_1.
 func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5128,7 +5130,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_32Middle: kernels/h200/base/f8block/linear_wide.toml:88, order split_4.
+// launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5143,7 +5145,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_32: kernels/h200/base/f8block/linear_wide.toml:103, order split_6.
+// launchLinearF8blockSplit_32: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5158,7 +5160,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:144, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:29, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
@@ -5171,7 +5173,7 @@ func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:164, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:49, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
@@ -5184,7 +5186,7 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockE4m3_64x128: kernels/h200/base/f8block/linear_wide.toml:184, order e4m3_halves, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_64x128: kernels/h200/base/f8block/linear_wide.toml:69, order e4m3_halves, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
@@ -5197,7 +5199,7 @@ func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:244, order e4m3_few, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:129, order e4m3_few, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
@@ -5210,7 +5212,7 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:263, order wide.
+// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:148, order wide.
 func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5694,7 +5696,7 @@ func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
+// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5709,7 +5711,7 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16SmallAdd: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
+// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5724,7 +5726,7 @@ func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16Add: kernels/h200/base/q8_0/linear_wide.toml:46, order split_6.
+// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5739,7 +5741,7 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/base/q8_0/linear_wide.toml:74, order split_4.
+// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5754,7 +5756,7 @@ func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_32Add: kernels/h200/base/q8_0/linear_wide.toml:89, order split_6.
+// launchLinearQ8_0Split_32Add: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5769,7 +5771,7 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/base/q8_0/linear_wide.toml:118, order split_4.
+// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
 func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5784,7 +5786,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64SmallAdd: kernels/h200/base/q8_0/linear_wide.toml:133, order split_8.
+// launchLinearQ8_0Split_64SmallAdd: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5799,7 +5801,7 @@ func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64Add: kernels/h200/base/q8_0/linear_wide.toml:148, order split_4.
+// launchLinearQ8_0Split_64Add: kernels/h200/base/q8_0/linear_wide.toml:46, order split_4.
 func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5854,7 +5856,7 @@ func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
+// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5869,7 +5871,7 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
+// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5884,7 +5886,7 @@ func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16Add: kernels/h200/q4/linear_wide.toml:47, order split_6.
+// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5899,7 +5901,7 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/q4/linear_wide.toml:75, order split_4.
+// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5914,7 +5916,7 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_32Add: kernels/h200/q4/linear_wide.toml:90, order split_6.
+// launchLinearQ4_0Split_32Add: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearQ4_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5929,7 +5931,7 @@ func (s *Set) launchLinearQ4_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:119, order split_4.
+// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
 func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5944,7 +5946,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:134, order split_8.
+// launchLinearQ4_0Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
 func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5959,7 +5961,7 @@ func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64Add: kernels/h200/q4/linear_wide.toml:149, order split_4.
+// launchLinearQ4_0Split_64Add: kernels/h200/q4/linear_wide.toml:47, order split_4.
 func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6014,7 +6016,7 @@ func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
+// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6029,7 +6031,7 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_16SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
+// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6044,7 +6046,7 @@ func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_16Add: kernels/h200/q4/linear_wide.toml:47, order split_6.
+// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6059,7 +6061,7 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/q4/linear_wide.toml:75, order split_4.
+// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6074,7 +6076,7 @@ func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_32Add: kernels/h200/q4/linear_wide.toml:90, order split_6.
+// launchLinearQ4_1Split_32Add: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6089,7 +6091,7 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:119, order split_4.
+// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
 func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6104,7 +6106,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:134, order split_8.
+// launchLinearQ4_1Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
 func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6119,7 +6121,7 @@ func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64Add: kernels/h200/q4/linear_wide.toml:149, order split_4.
+// launchLinearQ4_1Split_64Add: kernels/h200/q4/linear_wide.toml:47, order split_4.
 func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6174,7 +6176,7 @@ func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_16MiddleAdd: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
+// launchLinearF8Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6189,7 +6191,7 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_16SmallAdd: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
+// launchLinearF8Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6204,7 +6206,7 @@ func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_16Add: kernels/h200/base/f8/linear_wide.toml:46, order split_6.
+// launchLinearF8Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6219,7 +6221,7 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_32MiddleAdd: kernels/h200/base/f8/linear_wide.toml:74, order split_4.
+// launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6234,7 +6236,7 @@ func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_32Add: kernels/h200/base/f8/linear_wide.toml:89, order split_6.
+// launchLinearF8Split_32Add: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6249,7 +6251,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64MiddleAdd: kernels/h200/base/f8/linear_wide.toml:118, order split_4.
+// launchLinearF8Split_64MiddleAdd: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
 func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6264,7 +6266,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64SmallAdd: kernels/h200/base/f8/linear_wide.toml:133, order split_8.
+// launchLinearF8Split_64SmallAdd: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
 func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6279,7 +6281,7 @@ func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64Add: kernels/h200/base/f8/linear_wide.toml:148, order split_4.
+// launchLinearF8Split_64Add: kernels/h200/base/f8/linear_wide.toml:46, order split_4.
 func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6334,7 +6336,7 @@ func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8blockHeld_16Add: kernels/h200/base/f8block/linear_wide.toml:3, order held_16_8.
+// launchLinearF8blockHeld_16Add: kernels/h200/base/f8block/linear_held.toml:2, order held_16_8.
 func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 79) / 80)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6342,7 +6344,7 @@ func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8blockSplit_16MiddleAdd: kernels/h200/base/f8block/linear_wide.toml:30, order split_4.
+// launchLinearF8blockSplit_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
 func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6357,7 +6359,7 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearF8blockSplit_16SmallAdd: kernels/h200/base/f8block/linear_wide.toml:45, order split_8.
+// launchLinearF8blockSplit_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
 func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6372,7 +6374,7 @@ func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8blockSplit_16Add: kernels/h200/base/f8block/linear_wide.toml:60, order split_6.
+// launchLinearF8blockSplit_16Add: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6387,7 +6389,7 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/base/f8block/linear_wide.toml:88, order split_4.
+// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml:75, order split_4.
 func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6402,7 +6404,7 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearF8blockSplit_32Add: kernels/h200/base/f8block/linear_wide.toml:103, order split_6.
+// launchLinearF8blockSplit_32Add: kernels/h200/frag/split.toml:90, order split_6.
 func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6732,7 +6734,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:163, order split_1.
+// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:61, order split_1.
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -6740,7 +6742,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/linear_wide.toml:175, order split_1.
+// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/linear_wide.toml:73, order split_1.
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -6828,7 +6830,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8Split_16: kernels/h200/base/f8/linear_wide.toml:163, order split_1.
+// launchLogitsF8Split_16: kernels/h200/base/f8/linear_wide.toml:61, order split_1.
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -6836,7 +6838,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:175, order split_1.
+// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:73, order split_1.
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -6844,7 +6846,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:187, order split_1.
+// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:85, order split_1.
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -6900,7 +6902,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:118, order split_1.
+// launchLogitsF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:3, order split_1.
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -6908,7 +6910,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8blockSplit_64: kernels/h200/base/f8block/linear_wide.toml:130, order split_1.
+// launchLogitsF8blockSplit_64: kernels/h200/base/f8block/linear_wide.toml:15, order split_1.
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7794,15 +7796,15 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:11
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:20
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:16
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:25
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:16
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:25
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:11
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:20
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:11
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:21
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
 	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:14
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
