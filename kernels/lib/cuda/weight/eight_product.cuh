@@ -1,0 +1,37 @@
+// A warp's products of strips with at most eight rows that lie one behind another in shared memory, as unit_product has them for any
+// scheme and as spread_product has them for nvfp4 and four rows.
+#pragma once
+#include "lib/cuda/weight/resident.cuh"
+
+namespace atlas {
+
+template <atlas_Scheme kScheme, int kRows, int kStrips, bool kSpreads, lifting kLifting>
+struct eight_product : unit_product<kScheme, 1, kStrips, kLifting> {
+    using base = unit_product<kScheme, 1, kStrips, kLifting>;
+    static constexpr float kFactor = kLifting == kAsTheyAre ? unit<kScheme>::kFactor : 0x1p56f;
+    struct lines {
+        uint32_t from, lanes[1];
+        __device__ lines(uint32_t from, int rows, int pitch, uint32_t) : from(held(from)), lanes{held(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
+        __device__ lines moved(int bytes) const {
+            lines m = *this;
+            m.from += bytes;
+            return m;
+        }
+    };
+    __device__ static int codes_at() { return unit<kScheme>::codes_at(); }
+    __device__ static int scales_at() { return unit<kScheme>::scales_at(); }
+    __device__ void load(uint32_t codes, uint32_t scales, int strip_bytes, const lines &x, int offset) { base::load(codes, scales, strip_bytes, x.from + offset, x.lanes); }
+    template <int kUnits>
+    __device__ static void multiply(eight_product *units, const lines &x, int offset, int left, const float (&block)[kUnits][kStrips], float (&c)[kStrips][1][4]) {
+#pragma unroll
+        for (int u = 0; u < kUnits; u++) units[u].base::multiply(x.from + offset + u * 1024, x.lanes, left, block[u], c);
+    }
+    __device__ static void gather(float (&)[4]) {}
+    __device__ static int row_of(int i) { return lane() % 4 * 2 + i % 2; }
+};
+template <atlas_Scheme kScheme, int kRows, int kStrips, lifting kLifting>
+struct eight_product<kScheme, kRows, kStrips, true, kLifting> : spread_product<kRows, kStrips> {
+    static_assert(kScheme == ATLAS_SCHEME_NVFP4 && kLifting == kLifted, "codes without an offset, scales of 16 columns");
+};
+
+}  // namespace atlas
