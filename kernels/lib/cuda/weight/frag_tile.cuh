@@ -148,7 +148,8 @@ struct frag_tile {
     __device__ static void multiply_unit(const uint8_t *strips, uint32_t rows, int left, const float (&block)[2], float (&c)[2][kTiles][4]) {
         constexpr bool kMinima = kScheme == ATLAS_SCHEME_Q4_1;
         constexpr uint32_t kOnes[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
-#pragma unroll
+        constexpr int kAtOnce = unit_t::kApart ? 1 : 2;  // halves: two take more registers than there are
+#pragma unroll kAtOnce
         for (int half = 0; half < 2; half++) {
             if (unit_t::kHalves && half && left <= 32) break;
             uint32_t a[2][2][4];
@@ -156,8 +157,7 @@ struct frag_tile {
 #pragma unroll
             for (int s = 0; s < 2; s++) {
                 unit_t weights;
-                weights.load(strips + s * unit_t::kBytes);
-                weights.fragments(half, a[s]);
+                weights.load_half(strips + s * unit_t::kBytes, half, a[s]);
                 factor[s] = weights.factors(half, block[s]), least[s] = weights.minima(half);
             }
 #pragma unroll

@@ -73,6 +73,22 @@ struct unit {
             s.apply(2 * half, a[0]), s.apply(2 * half + 1, a[1]);
         }
     }
+    // A half's fragments from shared memory. Where steps are words of their own (kApart) no others are held, and the compiler need not
+    // know which half it is.
+    static constexpr bool kApart = layout::kRaw;
+    __device__ void load_half(const uint8_t *shared, int half, uint32_t (&a)[2][4]) {
+        if constexpr (kApart) {
+#pragma unroll
+            for (int v = 0; v < layout::kVectors; v++) {
+                const uint2 steps = reinterpret_cast<const uint2 *>(shared + v * layout::kNext + layout::lane_at())[half];
+                codes[v] = {steps.x, steps.y, 0, 0};
+            }
+            fragments(0, a);
+        } else {
+            load(shared);
+            fragments(half, a);
+        }
+    }
     // Scales of rows g and g+8 for a half, and minima. block is f8block's.
     __device__ float2 factors(int half, float block) const {
         if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return {block, block};
