@@ -30,7 +30,7 @@ cuda-toolchain: ## nvcc 13.0 from Python packages, where neither CUDA_HOME nor P
 	python3 -m pip install --quiet --disable-pip-version-check --target $(CUDA) --upgrade nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
 	nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; }
 
-smoke: bin/atlasc cuda-toolchain ## compile one kernel of each body for hardware that has no image
+smoke: bin/atlasc cuda-toolchain ## compile one kernel of each body and scheme for hardware that has no image
 	bin/atlasc build --smoke
 
 gpu-tests: cuda $(DEFAULT) ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh

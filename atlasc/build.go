@@ -28,7 +28,7 @@ type buildCommand struct {
 	Native    bool   `help:"Compile only what runs best on this processor."`
 	NoCompile bool   `help:"Generate code only." xor:"smoke,ptx"`
 	Out       string `help:"Put images into DIR/HARDWARE/image.zst as well, where a running atlasrt --kernels DIR takes them up." type:"path" placeholder:"DIR"`
-	Smoke     bool   `help:"Where there is no image, compile and inspect one kernel of each body, and keep nothing." xor:"smoke"`
+	Smoke     bool   `help:"Where there is no image, compile and inspect one kernel of each body and weight scheme, and keep nothing." xor:"smoke"`
 	PTX       string `name:"ptx" help:"Write the PTX of GPU kernels into a folder besides, for reading." type:"path" xor:"ptx" placeholder:"DIR"`
 }
 

@@ -87,18 +87,19 @@ type EntryPoint struct {
 // Folder is the package's folder.
 func (p *Package) Folder() string { return path.Join(Folder, p.Name) }
 
-// Sample is the package with the first kernel of each body only.
+// Sample is the package with the first kernel of each body and weight scheme only.
 func (p *Package) Sample() *Package {
 	some := *p
 	some.Units, some.Entries = nil, nil
-	bodies := map[string]bool{}
+	taken := map[string]bool{}
 	for i, u := range p.Units {
 		if i < len(p.Hardware.Entries) {
 			e := p.Hardware.Entries[i]
-			if bodies[e.Body] {
+			kind := fmt.Sprint(e.Body, e.Schemes)
+			if taken[kind] {
 				continue
 			}
-			bodies[e.Body] = true
+			taken[kind] = true
 			for _, point := range p.Entries {
 				if point.Entry == e {
 					some.Entries = append(some.Entries, point)
