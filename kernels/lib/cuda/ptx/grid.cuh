@@ -11,7 +11,8 @@ __device__ __forceinline__ void wait_for_previous() { asm volatile("griddepcontr
 // Lets the next kernel start, as far as it needs no results.
 __device__ __forceinline__ void release_next() { asm volatile("griddepcontrol.launch_dependents;" :::); }
 
-// Nothing, but once x is known: what x takes comes before a wait that follows.
+// Does nothing but need x, so that what x is made of is there before a wait that follows, which the compiler would otherwise bring forward.
+// Only after release_next: one x in 2^32 releases the next kernel once more.
 __device__ __forceinline__ void settle(uint32_t x) {
     asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 0x9e3779b9; @p griddepcontrol.launch_dependents; }" ::"r"(x) : "memory");
 }

@@ -55,7 +55,7 @@ struct held_units {
             if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) block[i] = frag<kScheme>::block_scale(w, m, strip, unit(i) / 2);
         }
     }
-    // Gives what takes all of the fragments to know.
+    // Gives a word that depends on all fragments, for settle.
     __device__ uint32_t decode() {
         uint32_t all = 0;
 #pragma unroll
