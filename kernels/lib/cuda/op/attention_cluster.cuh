@@ -132,7 +132,8 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
         atlas::fence_barriers();
     }
     const share of = share_of<kDim, kColumns, kAnyRows>(a, seq);
-    atlas::sync_cluster();
+    atlas::arrive_cluster();
+    atlas::wait_cluster();
     if (w >= kFewWarps && w < kFewWarps + kBringWarps) {
         if (rank < of.tiles) bring<kBringWarps>(a, r, turns<kBlocks>{of, seq, head, rank, rank}, of.passes * ((of.tiles - rank - 1) / kBlocks + 1));
         return;

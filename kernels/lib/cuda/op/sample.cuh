@@ -175,7 +175,8 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
     // These come from the host, before the step.
     const float temperature = a.Temperature[n];
     const int edits = a.EditStarts[n], edits_end = a.EditStarts[n + 1];
-    atlas::sync_cluster();
+    atlas::arrive_cluster();
+    atlas::wait_cluster();
     atlas::wait_for_previous();
     const float *in = a.Logits + size_t(n) * a.Vocab + begin;
     const uint32_t *mask = a.Mask ? a.Mask + size_t(n) * ((a.Vocab + 31) / 32) : nullptr;

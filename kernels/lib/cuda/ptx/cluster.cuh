@@ -24,8 +24,9 @@ __device__ __forceinline__ void store_counted(uint32_t to, float2 x, uint32_t ba
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1,%2}, [%3];" ::"r"(to), "f"(x.x), "f"(x.y), "r"(barrier) : "memory");
 }
 
-// Every thread of the cluster arrives, and waits for the others later.
-__device__ __forceinline__ void arrive_cluster() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+// Every thread of the cluster arrives, and waits for the others later: then they have begun, and barriers that fence_barriers followed can
+// be used. Nothing else is ordered, since that is a fence of all memory, behind which stores wait until they are done.
+__device__ __forceinline__ void arrive_cluster() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wait_cluster() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
 }  // namespace atlas

@@ -66,7 +66,6 @@ struct split {
             s.copy(w, copy_rows);
         else
             s.multiply(w, bias, store, before);
-        if constexpr (kSplit > 1) sync_cluster();  // no block ends before the others are done with its shared memory
     }
 
   private:
@@ -120,7 +119,8 @@ struct split {
         __syncthreads();
         if constexpr (kSplit > 1) arrive_cluster();
         wait_for_previous();
-        for (int tile = blockIdx.x / kSplit, count = 0; tile < tiles; tile += gridDim.x / kSplit, count++) {
+        int count = 0;
+        for (int tile = blockIdx.x / kSplit; tile < tiles; tile += gridDim.x / kSplit, count++) {
             const int n = tile * kOut + first + lane() / 4;
             float c[kStrips][kRows / 2];
             output_scales scales[kStrips];
@@ -157,8 +157,12 @@ struct split {
                 exchange(count, c, put);
             }
         }
-        if constexpr (kSplit > 1)
-            if (int(blockIdx.x) / kSplit >= tiles) wait_cluster();
+        if constexpr (kSplit > 1) {
+            if (count)
+                wait_barrier(parts_taken(), (count ^ 1) & 1);  // then nobody stores or arrives here any more, and the block may end
+            else
+                wait_cluster();
+        }
     }
 
     // Adds the sums of all blocks: quad q of a thread goes to block q % kSplit, which adds and puts it. A block's shared memory holds what the

@@ -66,7 +66,7 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
         fence_barriers();
     }
     uint32_t *const keys = reinterpret_cast<uint32_t *>(shared + shape::kKeysAt);
-    if (threadIdx.x < shape::kExperts) keys[threadIdx.x] = 0;
+    if (threadIdx.x >= experts && threadIdx.x < shape::kExperts) keys[threadIdx.x] = 0;
     arrive_cluster();
     const int pair = lane() % 8 * 2, expert_of = rank * 16 + pair;  // the first of two logits that a lane of the first warp sends
     float2 factor = {};

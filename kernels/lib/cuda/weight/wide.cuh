@@ -4,8 +4,7 @@
 // gathered are copied by a warpgroup, 16 bytes at a time; where they follow one another one thread copies boxes of a tensor
 // map. Sums run along columns, 16 at a time, in one order, whatever the shape of the tiles.
 #pragma once
-#include "lib/cuda/ptx/barrier.cuh"
-#include "lib/cuda/ptx/bulk.cuh"
+#include "lib/cuda/ptx/cluster.cuh"
 #include "lib/cuda/ptx/wgmma.cuh"
 #include "lib/cuda/weight/tile64.cuh"
 
@@ -44,7 +43,7 @@ struct wide {
             fence_barriers();
         }
         if constexpr (kCluster > 1)
-            sync_cluster();
+            arrive_cluster(), wait_cluster();
         else
             __syncthreads();
     }
