@@ -1234,11 +1234,11 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 4 && a.Rows <= 16 && a.W.Rows > 12288:
 			s.launchLinearBf16Split_16Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4224:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 4 && a.Rows <= 16 && a.W.Rows > 4224:
 			s.launchLinearBf16Split_16Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 4 && a.Rows <= 16:
 			s.launchLinearBf16Split_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 12288:
 			s.launchLinearBf16Split_32Large(q, a)
@@ -1579,9 +1579,9 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4224:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 4 && a.Rows <= 16 && a.W.Rows > 4224:
 			s.launchLinearBf16Split_16MiddleAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 4 && a.Rows <= 16:
 			s.launchLinearBf16Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4224:
 			s.launchLinearBf16Split_32MiddleAdd(q, a)
@@ -3964,7 +3964,7 @@ func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
+// launchLinearQ8_0Split_16Large: kernels/h200/frag/split.toml:3, order warps_2.
 func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3979,7 +3979,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
+// launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml:17, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -3994,7 +3994,7 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
 func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4009,7 +4009,7 @@ func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4222,7 +4222,7 @@ func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
+// launchLinearQ4_0Split_16Large: kernels/h200/frag/split.toml:3, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4237,7 +4237,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
+// launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml:17, order warps_4.
 func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4252,7 +4252,7 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
 func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4267,7 +4267,7 @@ func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4480,7 +4480,7 @@ func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
+// launchLinearQ4_1Split_16Large: kernels/h200/frag/split.toml:3, order warps_2.
 func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4495,7 +4495,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
+// launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml:17, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4510,7 +4510,7 @@ func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
 func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4525,7 +4525,7 @@ func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5299,7 +5299,7 @@ func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_16Large: kernels/h200/base/nvfp4/linear_wide.toml:2, order split_2.
+// launchLinearNvfp4Split_16Large: kernels/h200/base/nvfp4/linear_wide.toml:2, order warps_2.
 func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5314,7 +5314,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_16Middle: kernels/h200/base/nvfp4/linear_wide.toml:16, order split_4.
+// launchLinearNvfp4Split_16Middle: kernels/h200/base/nvfp4/linear_wide.toml:16, order warps_4.
 func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5329,7 +5329,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_wide.toml:31, order split_8.
+// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_wide.toml:31, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5696,7 +5696,7 @@ func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
+// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5711,7 +5711,7 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
 func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5726,7 +5726,7 @@ func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5856,7 +5856,7 @@ func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
+// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order warps_4.
 func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5871,7 +5871,7 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
 func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5886,7 +5886,7 @@ func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6016,7 +6016,7 @@ func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
+// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6031,7 +6031,7 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
 func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6046,7 +6046,7 @@ func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6483,7 +6483,7 @@ func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_16MiddleAdd: kernels/h200/base/nvfp4/linear_wide.toml:16, order split_4.
+// launchLinearNvfp4Split_16MiddleAdd: kernels/h200/base/nvfp4/linear_wide.toml:16, order warps_4.
 func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6498,7 +6498,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_wide.toml:31, order split_8.
+// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_wide.toml:31, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7796,15 +7796,15 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:20
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:21
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:25
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:26
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:25
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:26
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:20
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:21
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:21
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:22
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
 	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:14
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576

@@ -1,4 +1,4 @@
-// What linear_split.cuh knows of weights: where those of a scheme lie, and what makes sums results.
+// What split.cuh knows of weights: where those of a scheme lie, and what makes sums results.
 #pragma once
 #include "lib/cuda/weight/frag_wide.cuh"
 

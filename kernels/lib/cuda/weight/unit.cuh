@@ -154,18 +154,19 @@ __device__ void lift(uint32_t (&x)[4]) {
 }
 
 // c += a unit of strips, strip_bytes apart, times activations. Row r of tile j lies at x + lanes[j] for the lane whose turn it
-// is in ldmatrix. left: columns that there are; block: f8block's scale of each strip.
-template <atlas_Scheme kScheme, int kTiles, int kStrips, lifting kLifting = kAsTheyAre>
+// is in ldmatrix; where kSwizzled, rows lie in the swizzle of 128 bytes. left: columns that there are; block: f8block's scale of each strip.
+template <atlas_Scheme kScheme, int kTiles, int kStrips, lifting kLifting = kAsTheyAre, bool kSwizzled = false>
 struct unit_product {
     using unit_t = unit<kScheme>;
     static constexpr bool kEarly = kTiles <= 2;  // both halves' activations at once
+    __device__ static uint32_t half_at(uint32_t line, int half) { return kSwizzled ? line ^ half * 64 : line + half * 64; }
     unit_t weights[kStrips];
     uint32_t x[kTiles][kEarly ? 2 : 1][4];
 
     __device__ void load(const uint8_t *at, int strip_bytes, uint32_t rows, const uint32_t (&lanes)[kTiles]) {
         if constexpr (kEarly)
 #pragma unroll
-            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], rows + lanes[j] + 64);
+            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], half_at(rows + lanes[j], 1));
 #pragma unroll
         for (int s = 0; s < kStrips; s++) weights[s].load(at + s * strip_bytes);
     }
@@ -173,7 +174,7 @@ struct unit_product {
     __device__ void load(uint32_t codes, uint32_t scales, int strip_bytes, uint32_t rows, const uint32_t (&lanes)[kTiles]) {
         if constexpr (kEarly)
 #pragma unroll
-            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], rows + lanes[j] + 64);
+            for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], half_at(rows + lanes[j], 1));
 #pragma unroll
         for (int s = 0; s < kStrips; s++) weights[s].load(codes + s * strip_bytes, scales + s * strip_bytes);
     }
@@ -183,7 +184,7 @@ struct unit_product {
             if (unit_t::kHalves && half && left <= 32) break;
             if constexpr (!kEarly)
 #pragma unroll
-                for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j] + half * 64);
+                for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], half_at(rows + lanes[j], half));
 #pragma unroll
             for (int j = 0; j < kTiles; j++) lift<kLifting>(x[j][kEarly ? half : 0]);
 #pragma unroll
