@@ -25,12 +25,13 @@ type scatter struct {
 //
 // Unrounded, where it is not nil, is what the oracle had before it rounded to the type of the result: a number off by no more
 // than the rounding of a right one is right, so that what counts is how far it is from there.
-func compare(f field, before, want, got []byte, unrounded []float64, errors scatter, exact bool) (worst float64, message string) {
+func compare(f field, before, want, got []byte, unrounded *oracle.Unrounded, errors scatter, exact bool) (worst float64, message string) {
 	if exact {
 		return compareBits(f, want, got)
 	}
 	size := int(f.dtype.Bytes())
-	w, g := make([]float64, len(want)/size), make([]float64, len(got)/size)
+	b, w, g := make([]float64, len(before)/size), make([]float64, len(want)/size), make([]float64, len(got)/size)
+	oracle.Decode(b, f.dtype, before)
 	oracle.Decode(w, f.dtype, want)
 	oracle.Decode(g, f.dtype, got)
 	least := least(f, w)
@@ -52,10 +53,10 @@ func compare(f field, before, want, got []byte, unrounded []float64, errors scat
 					}
 				case math.IsNaN(g[at] - w[at]):
 					return math.Inf(1), fmt.Sprintf("%s is %g, want %g", f.at(at), g[at], w[at])
-				case unrounded == nil || math.IsNaN(unrounded[at]):
+				case unrounded == nil || math.IsNaN(unrounded.Values[at]):
 					row.add(at, math.Abs(g[at]-w[at]))
 				default:
-					row.add(at, max(math.Abs(g[at]-unrounded[at])-halfStep(unrounded[at], f.dtype), 0))
+					row.add(at, off(f.dtype, b[at], unrounded.Values[at], unrounded.Added[at], g[at]))
 				}
 			}
 			if e := row.error(f.cols); e > worst {
@@ -64,6 +65,21 @@ func compare(f field, before, want, got []byte, unrounded []float64, errors scat
 		}
 	}
 	return worst, message
+}
+
+// off is how far the oracle's number is from the nearest one that could have become what the target has. Where the number was rounded
+// before it was added to what stood there, it may have become a neighbour, as far as it is from what is rounded to that.
+func off(t op.DType, before, unrounded, added, got float64) float64 {
+	from := func(x, rounded float64) float64 { return max(math.Abs(rounded-x)-halfStep(x, t), 0) }
+	if math.IsNaN(added) {
+		return from(unrounded, got)
+	}
+	least, step := math.Inf(1), 2*halfStep(added, t)
+	for i := -1.0; i <= 1; i++ {
+		product := (math.RoundToEven(added/step) + i) * step
+		least = min(least, from(added, product)+from(product+before, got))
+	}
+	return least
 }
 
 // difference is that of two rows.

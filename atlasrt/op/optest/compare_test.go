@@ -40,9 +40,37 @@ func TestRoundingOfTheResultIsNoError(t *testing.T) {
 	}
 	f := field{dtype: op.BF16, count: 1, inner: cols, pitch: cols, cols: cols, role: out}
 	for _, c := range cases {
-		worst, message := compare(f, make([]byte, 2*cols), bf16(c.unrounded), bf16(c.got), c.unrounded, ofSums, false)
+		worst, message := compare(f, make([]byte, 2*cols), bf16(c.unrounded), bf16(c.got), watched(c.unrounded), ofSums, false)
 		if (worst <= beforeRounding) != c.passes {
 			t.Errorf("%s: error %.4g (%s), passes: want %t", c.name, worst, message, c.passes)
+		}
+	}
+}
+
+// watched is what an oracle has that adds nothing.
+func watched(values []float64) *oracle.Unrounded {
+	u := oracle.NewUnrounded(0, op.BF16, int64(len(values)))
+	copy(u.Values, values)
+	return u
+}
+
+// A product of 4 to 8 that is nearly between two numbers may be rounded to either before it is added, though the sum has finer steps.
+func TestRoundingBeforeAnAdditionIsNoError(t *testing.T) {
+	const step = 0x1p-5 // of the product
+	for _, c := range []struct {
+		name       string
+		added, got float64 // the product, and what it became with -4
+		off        float64
+	}{
+		{"rounded as it should be", 4.5 + 0.49*step, 0.5, 0},
+		{"rounded the other way", 4.5 + 0.49*step, 0.5 + step, 0.01 * step},
+		{"rounded to a number that is far", 4.5 + 0.1*step, 0.5 + step, 0.4 * step},
+		{"a step too far", 4.5 + 0.49*step, 0.5 + 2*step, 1.01*step - 0x1p-9},
+		{"half of one", 4.5, 0.5 + step/2, step/2 - 0x1p-9},
+	} {
+		rounded := math.RoundToEven(c.added/step) * step
+		if got := off(op.BF16, -4, rounded-4, c.added, c.got); math.Abs(got-c.off) > 1e-9 {
+			t.Errorf("%s: off by %g, want %g", c.name, got, c.off)
 		}
 	}
 }

@@ -50,15 +50,15 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 // wanted is what the oracle makes of a case.
 type wanted struct {
 	contents
-	unrounded map[string][]float64 // of the results that are numbers
-	draws     [][]oracle.Choice    // of Sample
+	unrounded map[string]*oracle.Unrounded // of the results that are numbers
+	draws     [][]oracle.Choice            // of Sample
 }
 
 // reference runs a case on the oracle's side. Only packed weights differ between the sides, and activations are rounded by
 // the rule, if any.
 func (j *judge) reference(p *prepared, rule string) (want wanted, err error) {
 	before, side := maps.Clone(p.target), j.oracle
-	side.unrounded = map[string][]float64{}
+	side.unrounded = map[string]*oracle.Unrounded{}
 	if rule != "" {
 		if side.set, err = oracle.New(j.Act).Rounding(rule); err != nil {
 			return want, err

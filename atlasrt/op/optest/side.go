@@ -30,7 +30,7 @@ type side struct {
 
 	// unrounded, where it is not nil, gets what the last run's floating-point results were before they were rounded. The set is
 	// an oracle's.
-	unrounded map[string][]float64
+	unrounded map[string]*oracle.Unrounded
 }
 
 // placed is a buffer's place in an arena.
@@ -107,7 +107,7 @@ func (s *side) watching(places []placed, base op.Ptr) bundle.Set {
 	for _, p := range places {
 		if p.role != in && (p.dtype == op.F32 || p.dtype == op.BF16 || p.dtype == op.F16) {
 			u := oracle.NewUnrounded(base+op.Ptr(p.offset), p.dtype, p.bytes()/p.dtype.Bytes())
-			list, s.unrounded[p.name] = append(list, u), u.Values
+			list, s.unrounded[p.name] = append(list, u), u
 		}
 	}
 	return reference.Watching(list...)

@@ -74,22 +74,25 @@ func (s *Set) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
 }
 
 // add is Out += what a plain operation puts into memory of its own; rows of out lie pitch apart.
-func (s *Set) add(out op.Ptr, rows, cols, pitch int32, plain func(between op.Ptr)) {
+func (s *Set) add(out op.Ptr, rows, cols, pitch int32, plain func(s *Set, between op.Ptr)) {
 	memory := s.between(rows, cols)
 	defer runtime.KeepAlive(memory)
-	plain(address(memory))
+	unrounded := NewUnrounded(address(memory), s.act, int64(rows)*int64(cols))
+	plain(s.Watching(unrounded), address(memory))
 	for r := range int(rows) {
 		sum, at := load(address(memory), s.act, r*int(cols), int(cols)), r*int(pitch)
 		for c, before := range load(out, s.act, at, int(cols)) {
 			sum[c] += before
 		}
 		s.store(out, s.act, at, sum)
+		added := unrounded.Values[r*int(cols) : (r+1)*int(cols)]
+		s.note(out, s.act, at, len(added), func(e *Unrounded, at int64) { copy(e.Added[at:], added) })
 	}
 }
 
 // LinearAdd multiplies rows by a matrix and adds them to others.
 func (s *Set) LinearAdd(q op.Stream, x op.LinearAdd) bool {
-	s.add(x.Out, x.Rows, x.W.Rows, x.OutPitch, func(between op.Ptr) {
+	s.add(x.Out, x.Rows, x.W.Rows, x.OutPitch, func(s *Set, between op.Ptr) {
 		s.Linear(q, op.Linear{Out: between, In: x.In, Bias: x.Bias, W: x.W, Rows: x.Rows, OutPitch: x.W.Rows})
 	})
 	return true
@@ -97,7 +100,7 @@ func (s *Set) LinearAdd(q op.Stream, x op.LinearAdd) bool {
 
 // ExpertDownAdd runs the down projections and adds each row's sum to another row.
 func (s *Set) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
-	s.add(x.Out, x.Rows, x.W.Rows, x.W.Rows, func(between op.Ptr) {
+	s.add(x.Out, x.Rows, x.W.Rows, x.W.Rows, func(s *Set, between op.Ptr) {
 		s.ExpertDown(q, op.ExpertDown{
 			Out: between, In: x.In, IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts, W: x.W, Rows: x.Rows, TopK: x.TopK,
 		})

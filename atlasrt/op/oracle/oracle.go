@@ -26,13 +26,14 @@ type Unrounded struct {
 	at     op.Ptr
 	is     op.DType
 	Values []float64 // NaN where nothing was stored
+	Added  []float64 // of Values, what was rounded before it was added to what stood there; NaN where nothing was
 }
 
 // NewUnrounded is that of n elements of a type at an address.
 func NewUnrounded(at op.Ptr, is op.DType, n int64) *Unrounded {
-	u := &Unrounded{at: at, is: is, Values: make([]float64, n)}
-	for i := range u.Values {
-		u.Values[i] = math.NaN()
+	u := &Unrounded{at: at, is: is, Values: make([]float64, n), Added: make([]float64, n)}
+	for i := range n {
+		u.Values[i], u.Added[i] = math.NaN(), math.NaN()
 	}
 	return u
 }

@@ -27,9 +27,14 @@ func load(p op.Ptr, t op.DType, first, n int) []float64 {
 // store rounds values into a buffer, starting with element first.
 func (s *Set) store(p op.Ptr, t op.DType, first int, values []float64) {
 	Encode(span(p, t, first, len(values)), t, values)
+	s.note(p, t, first, len(values), func(e *Unrounded, at int64) { copy(e.Values[at:], values) })
+}
+
+// note calls take with what watches n elements, and where the first of them is there.
+func (s *Set) note(p op.Ptr, t op.DType, first, n int, take func(e *Unrounded, at int64)) {
 	for _, e := range s.watched {
-		if at := int64(p-e.at)/t.Bytes() + int64(first); p >= e.at && t == e.is && at+int64(len(values)) <= int64(len(e.Values)) {
-			copy(e.Values[at:], values)
+		if at := int64(p-e.at)/t.Bytes() + int64(first); p >= e.at && t == e.is && at+int64(n) <= int64(len(e.Values)) {
+			take(e, at)
 		}
 	}
 }
