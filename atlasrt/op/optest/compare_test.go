@@ -58,18 +58,19 @@ func watched(values []float64) *oracle.Unrounded {
 func TestRoundingBeforeAnAdditionIsNoError(t *testing.T) {
 	const step = 0x1p-5 // of the product
 	for _, c := range []struct {
-		name       string
-		added, got float64 // the product, and what it became with -4
-		off        float64
+		name               string
+		before, added, got float64 // what stood there, the product, and what both became
+		off                float64
 	}{
-		{"rounded as it should be", 4.5 + 0.49*step, 0.5, 0},
-		{"rounded the other way", 4.5 + 0.49*step, 0.5 + step, 0.01 * step},
-		{"rounded to a number that is far", 4.5 + 0.1*step, 0.5 + step, 0.4 * step},
-		{"a step too far", 4.5 + 0.49*step, 0.5 + 2*step, 1.01*step - 0x1p-9},
-		{"half of one", 4.5, 0.5 + step/2, step/2 - 0x1p-9},
+		{"rounded as it should be", -4, 4.5 + 0.49*step, 0.5, 0},
+		{"rounded the other way", -4, 4.5 + 0.49*step, 0.5 + step, 0.01 * step},
+		{"rounded to a number that is far", -4, 4.5 + 0.1*step, 0.5 + step, 0.4 * step},
+		{"a step too far", -4, 4.5 + 0.49*step, 0.5 + 2*step, 1.01*step - 0x1p-9},
+		{"half of one", -4, 4.5, 0.5 + step/2, step/2 - 0x1p-9},
+		{"of q8_0 on an H200, where 3.875 was wanted", -0.2265625, 4.10683697, 3.90625, 131.5*step - 4.10683697},
 	} {
 		rounded := math.RoundToEven(c.added/step) * step
-		if got := off(op.BF16, -4, rounded-4, c.added, c.got); math.Abs(got-c.off) > 1e-9 {
+		if got := off(op.BF16, c.before, rounded+c.before, c.added, c.got); math.Abs(got-c.off) > 1e-9 {
 			t.Errorf("%s: off by %g, want %g", c.name, got, c.off)
 		}
 	}
