@@ -55,7 +55,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":         "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":         "e4m3x128",
 		},
-		Contract: "1713eb9cf3d27e5d9eff438a7733dd8f",
+		Contract: "8b18e74f9e25f159b4483b796ceba4e5",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

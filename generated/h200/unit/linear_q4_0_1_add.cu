@@ -15,6 +15,6 @@ struct arguments {
     atlas_LinearAdd op;
 };
 
-extern "C" __global__ void __launch_bounds__(576) atlas_linear_q4_0_1_add(const __grid_constant__ arguments a) {
-    linear_eight<ATLAS_SCHEME_Q4_0, 1, 2, 1, 4, 2, true>(a.op);
+extern "C" __global__ void __launch_bounds__(288) atlas_linear_q4_0_1_add(const __grid_constant__ arguments a) {
+    linear_eight<ATLAS_SCHEME_Q4_0, 1, 1, 1, 4, 3, true, atlas::kPlain, 2>(a.op);
 }

@@ -15,6 +15,6 @@ struct arguments {
     atlas_Linear op;
 };
 
-extern "C" __global__ void __launch_bounds__(576) atlas_linear_q8_0_1(const __grid_constant__ arguments a) {
-    linear_eight<ATLAS_SCHEME_Q8_0, 1, 2, 1, 2, 3, true>(a.op);
+extern "C" __global__ void __launch_bounds__(288) atlas_linear_q8_0_1(const __grid_constant__ arguments a) {
+    linear_eight<ATLAS_SCHEME_Q8_0, 1, 1, 1, 2, 3, true, atlas::kPlain, 2>(a.op);
 }
