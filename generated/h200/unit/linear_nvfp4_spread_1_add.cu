@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_nvfp4_spread_1_add(const __grid_constant__ arguments a) {
-    linear_eight<ATLAS_SCHEME_NVFP4, 1, 1, 1, 2, 4, true, atlas::kSpread, 2>(a.op);
+    linear_eight<ATLAS_SCHEME_NVFP4, 1, 1, 1, 2, 5, true, atlas::kSpread, 2>(a.op);
 }
