@@ -55,7 +55,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":         "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":         "e4m3x128",
 		},
-		Contract: "8b18e74f9e25f159b4483b796ceba4e5",
+		Contract: "76421212449156685bdaa538b58bd8d1",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)
