@@ -52,9 +52,10 @@ type measurement struct {
 	What      string  `json:"what"`
 	Sequences int     `json:"sequences"`
 	Rate      spread  `json:"tokens_per_second"`
-	Time      spread  `json:"milliseconds"`                // of the prompt, or of a decode step
-	Host      float64 `json:"host_microseconds,omitempty"` // mean of the engine's own work between decode steps
-	Note      string  `json:"note,omitempty"`              // why it was not measured
+	Time      spread  `json:"milliseconds"`                     // of the prompt, or of a decode step
+	Host      float64 `json:"host_microseconds,omitempty"`      // mean of the engine's own work between decode steps
+	HostHalf  float64 `json:"host_half_microseconds,omitempty"` // half of it is under this
+	Note      string  `json:"note,omitempty"`                   // why it was not measured
 }
 
 // Run implements the command.
@@ -172,9 +173,9 @@ func (c *benchCommand) decode(b *bencher, n, context int, sizes instance.Sizes) 
 		milliseconds = append(milliseconds, float64(n)*1e3/rate)
 	}
 	row.Time, row.Rate = spreadOf(milliseconds), spreadOf(rates)
-	after := b.engine.Stats()
-	if steps := after.DecodeHostSteps - before.DecodeHostSteps; steps > 0 {
-		row.Host = float64(after.DecodeHostNanoseconds-before.DecodeHostNanoseconds) / float64(steps) / 1e3
+	host := b.engine.Stats().Host.Since(before.Host)
+	if steps := host.Count(); steps > 0 {
+		row.Host, row.HostHalf = host.Sum/float64(steps)*1e6, host.Quantile(0.5)*1e6
 	}
 	return row, nil
 }
@@ -198,11 +199,11 @@ func (r *benchReport) print(w io.Writer) error {
 		return err
 	}
 	table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
-	table.Header("measured", "sequences", "tok/s", "least", "most", "ms", "least", "most", "host µs/step")
+	table.Header("measured", "sequences", "tok/s", "least", "most", "ms", "least", "most", "host µs/step", "half under")
 	for _, m := range r.Measurements {
 		cells := []string{m.What, fmt.Sprint(m.Sequences)}
 		if m.Note != "" {
-			_ = table.Append(append(cells, m.Note, "", "", "", "", "", ""))
+			_ = table.Append(append(cells, m.Note, "", "", "", "", "", "", ""))
 			continue
 		}
 		for _, v := range []float64{m.Rate.Median, m.Rate.Least, m.Rate.Most} {
@@ -211,11 +212,11 @@ func (r *benchReport) print(w io.Writer) error {
 		for _, v := range []float64{m.Time.Median, m.Time.Least, m.Time.Most} {
 			cells = append(cells, fmt.Sprintf("%.2f", v))
 		}
-		host := ""
+		host := []string{"", ""}
 		if m.Host > 0 {
-			host = fmt.Sprintf("%.1f", m.Host)
+			host = []string{fmt.Sprintf("%.1f", m.Host), fmt.Sprintf("%.0f", m.HostHalf)}
 		}
-		_ = table.Append(append(cells, host))
+		_ = table.Append(append(cells, host...))
 	}
 	return table.Render()
 }

@@ -112,7 +112,7 @@ func BenchmarkDecode(b *testing.B) {
 					step()
 				}
 				s := e.Stats()
-				b.ReportMetric(float64(s.DecodeHostNanoseconds)/float64(s.DecodeHostSteps), "ns-to-launch/step")
+				b.ReportMetric(s.Host.Sum*1e9/float64(s.Host.Count()), "ns-to-launch/step")
 			})
 		}
 	}

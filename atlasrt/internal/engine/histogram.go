@@ -7,7 +7,7 @@ import (
 )
 
 // Bounds are the upper ends of a Histogram's buckets, in seconds: from host work between steps to requests that wait for minutes.
-var Bounds = [...]float64{10e-6, 20e-6, 50e-6, .0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 60, 120, 300}
+var Bounds = [...]float64{10e-6, 20e-6, 30e-6, 50e-6, .0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 60, 120, 300}
 
 // Histogram counts durations.
 type Histogram struct {
@@ -21,6 +21,15 @@ func (h *Histogram) Count() (n uint64) {
 		n += c
 	}
 	return n
+}
+
+// Since is what was added after an earlier snapshot.
+func (h Histogram) Since(before Histogram) Histogram {
+	for i := range h.Counts {
+		h.Counts[i] -= before.Counts[i]
+	}
+	h.Sum -= before.Sum
+	return h
 }
 
 // Quantile is a bound that no less than a share q of all are under; 0 where there are none.

@@ -19,10 +19,6 @@ type Stats struct {
 	Preemptions                     uint64
 	Finished, Cancelled, Failed     uint64 // requests
 
-	// DecodeHostNanoseconds is the time, summed over DecodeHostSteps, from having read a step's tokens to having launched the
-	// next step, where both were decode steps and the next one was not recorded.
-	DecodeHostNanoseconds, DecodeHostSteps uint64
-
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
 	ReplayedFull, ReplayedPiecewise uint64 // steps; all others were launched kernel by kernel
 
@@ -30,7 +26,7 @@ type Stats struct {
 	Prefill    Histogram // of requests, from there to the first token
 	FirstToken Histogram // of requests, from Submit to the first token
 	Step       Histogram // of steps: from its launch, or the end of the one before, to its end
-	Host       Histogram // what DecodeHostNanoseconds is the sum of
+	Host       Histogram // from having read a step's tokens to having launched the next, where both only decoded and the next was not recorded
 }
 
 // counters are what Stats reports of the loop.
@@ -66,6 +62,5 @@ func (e *Engine) Stats() Stats {
 	s.ReplayedFull, s.ReplayedPiecewise = g.replayedFull.Load(), g.replayedParts.Load()
 	s.Queue, s.Prefill, s.FirstToken = e.counts.queue.snapshot(), e.counts.prefill.snapshot(), e.counts.firstToken.snapshot()
 	s.Step, s.Host = e.counts.stepTime.snapshot(), e.counts.host.snapshot()
-	s.DecodeHostNanoseconds, s.DecodeHostSteps = e.counts.host.nanoseconds.Load(), s.Host.Count()
 	return s
 }

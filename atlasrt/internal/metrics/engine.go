@@ -65,9 +65,6 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	counter("atlasrt_sequences_finished", "Sequences that ended by themselves.", func(s engine.Stats) float64 { return float64(s.Finished) })
 	counter("atlasrt_sequences_cancelled", "Sequences that were cancelled.", func(s engine.Stats) float64 { return float64(s.Cancelled) })
 	counter("atlasrt_sequences_failed", "Sequences that failed.", func(s engine.Stats) float64 { return float64(s.Failed) })
-	counter("atlasrt_decode_host_seconds", "Time between decode steps that the host took.", func(s engine.Stats) float64 {
-		return float64(s.DecodeHostNanoseconds) / 1e9
-	})
 	counter("atlasrt_graph_captures", "Steps that were recorded.", func(s engine.Stats) float64 { return float64(s.GraphCaptures) })
 	counter("atlasrt_graph_fallbacks", "Times that recording a step failed and a weaker mode took over.", func(s engine.Stats) float64 { return float64(s.GraphFallbacks) })
 	counter("atlasrt_full_replays", "Steps that were replayed whole.", func(s engine.Stats) float64 { return float64(s.ReplayedFull) })
