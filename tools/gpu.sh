@@ -1,12 +1,12 @@
 #!/bin/sh
 # What only a GPU can prove. `make gpu-tests` packs this file with static programs and checkpoints into bin/gpu.tgz; unpack that on
 # the machine with the GPU and run it there:
-#   ./gpu.sh [hardware] [ops|golden|sanitizer ...]
+#   ./gpu.sh [hardware] [ops|golden|steps|sanitizer ...]
 set -u
 cd "$(dirname "$0")"
 hardware=${1:-h200}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- ops golden sanitizer
+[ $# -gt 0 ] || set -- ops golden steps sanitizer
 export ATLAS_TESTDATA="$PWD/shared" ATLAS_CACHE="$PWD/cache"
 failed=0
 check() { echo "== $*"; "$@" || { echo "== failed: $*"; failed=1; }; }
@@ -15,11 +15,20 @@ for what in "$@"; do
     case $what in
     ops) check ./atlasrt ops test --hardware "$hardware" ;;
     golden) check ./golden.test -test.run "/.*/$hardware|SmolLM2/$hardware|Circumstances/$hardware|GPUAgrees" -test.skip /cpu- ;;
+    steps) # at sizes of real models, of every scheme and of many sizes: a kernel that waits for itself does so here
+        for type in bf16 q8_0 q4_0 q4_1 f8 f8block nvfp4; do
+            for model in qwen3-8b qwen3-30b-a3b; do
+                for exact in "" --exact; do
+                    check timeout 120 ./atlasrt bench --hardware "$hardware" $exact --load-dummy $model.json --dummy-type $type \
+                        --max-context 512 --context 37 --prompt 150,300,480 --concurrency 1,3,5,7,12,20,33,48,64 --decode 6 --repeat 2
+                done
+            done
+        done ;;
     sanitizer)
         for tool in memcheck racecheck; do
             check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name kernel_substring=atlas_ ./atlasrt ops test --hardware "$hardware" --short
         done ;;
-    *) echo "unknown: $what (ops, golden or sanitizer)"; exit 2 ;;
+    *) echo "unknown: $what (ops, golden, steps or sanitizer)"; exit 2 ;;
     esac
 done
 exit $failed
