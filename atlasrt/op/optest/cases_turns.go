@@ -1,0 +1,104 @@
+package optest
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// turnCases are calls of more outputs, picks or rows than a GPU has blocks for, so that blocks take one tile after another: what they keep
+// from tile to tile is right or wrong only then. The other sizes are as small as they can be.
+func turnCases(o Options) []*Case {
+	if o.Short {
+		return nil
+	}
+	var list []*Case
+	for _, scheme := range schemes {
+		if scheme.Block() <= 32 { // others are for processors, which have no tiles
+			list = append(list, turningProducts(scheme)...)
+			list = append(list, turningPrompts(scheme)...)
+			list = append(list, turningExperts(scheme)...)
+		}
+	}
+	for _, dim := range []int{64, 128, 256} {
+		h := heads{64, 16, dim}
+		list = append(list,
+			attention(fmt.Sprintf("prompt %s", h), h.attention(op.BF16, 16, 100), []sequence{{390, 390}}, 0),
+			attention(fmt.Sprintf("prompt %s and a decode", h), h.attention(op.BF16, 16, 60), []sequence{{390, 390}, {1, 40}}, 0))
+	}
+	return list
+}
+
+// turningProducts are of few rows.
+func turningProducts(scheme op.Scheme) []*Case {
+	var list []*Case
+	plain := func(outputs, cols, rows int) (op.Weight, int32, string) {
+		w := matrix(scheme, outputs, whole(scheme, cols))
+		w.Rounding = op.RoundingNone
+		return w, int32(rows), fmt.Sprintf("%s %d×%d rows %d", scheme, outputs, w.Cols, rows)
+	}
+	for _, rows := range []int{1, 3, 7} {
+		w, n, name := plain(8480, 96, rows)
+		list = append(list, of(name, op.GatedLinear{W: w, Rows: n, Eps: 1e-6}).with("Scale", factored(scheme)), tallLogits(scheme, 4240, 96, rows))
+		w, n, name = plain(4256, 4160, rows)
+		list = append(list, of(name+", plain", op.Linear{W: w, Rows: n, OutPitch: w.Rows}).with(factored(scheme)))
+	}
+	sizes := []size{{34048, 96, 24}, {2112, 64, 1}, {2112, 64, 3}}
+	if scheme == op.SchemeBF16 { // of one row with so many columns
+		sizes = append(sizes, size{4240, 8256, 1})
+	}
+	for _, s := range sizes {
+		w, n, name := plain(s.outputs, s.cols, s.rows)
+		list = append(list, of(name+", plain", op.Linear{W: w, Rows: n, OutPitch: w.Rows}).with(factored(scheme)))
+	}
+	for _, s := range []size{{6400, 96, 1}, {6336, 96, 1}, {6336, 256, 3}} {
+		w, n, name := plain(s.outputs, s.cols, s.rows)
+		list = append(list, of(name, op.NormLinear{W: w, Rows: n, OutPitch: w.Rows, Eps: 1e-6}).with(factored(scheme)))
+	}
+	return append(list, tallLogits(scheme, 51200, 96, 11), tallLogits(scheme, 34048, 96, 40), tallLogits(scheme, 25600, 96, 70))
+}
+
+// size is of a product.
+type size struct{ outputs, cols, rows int }
+
+// turningPrompts are of many rows, as they are and, where a scheme's checkpoints ask for it, rounded.
+func turningPrompts(scheme op.Scheme) []*Case {
+	var list []*Case
+	add := func(rounding op.Rounding, sizes ...size) {
+		for _, s := range sizes {
+			w := matrix(scheme, s.outputs, whole(scheme, s.cols))
+			w.Rounding = rounding
+			name := fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, w.Cols, s.rows) + word(rounding == op.RoundingNone, ", plain")
+			list = append(list, of(name, op.Linear{W: w, Rows: int32(s.rows), OutPitch: w.Rows}).with(factored(scheme)))
+		}
+	}
+	gate := func(rounding op.Rounding, s size) {
+		w := matrix(scheme, s.outputs, whole(scheme, s.cols))
+		w.Rounding = rounding
+		list = append(list, of(fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, w.Cols, s.rows), op.GatedLinear{W: w, Rows: int32(s.rows)}).with(factored(scheme)))
+	}
+	add(op.RoundingNone, size{2304, 64, 2051}, size{8584, 128, 40}, size{8384, 40, 66}, size{4360, 40, 140})
+	gate(op.RoundingNone, size{2304, 64, 2051})
+	if scheme == op.SchemeBF16 {
+		add(op.RoundingNone, size{5568, 40, 129}, size{2112, 40, 66}, size{8448, 40, 33})
+	}
+	if rounding := matrix(scheme, 1, 1).Rounding; rounding != op.RoundingNone {
+		add(rounding, size{8584, 128, 40}, size{12544, 256, 66}, size{4160, 1024, 129}, size{8448, 1024, 66})
+		gate(rounding, size{8576, 512, 260})
+	}
+	return list
+}
+
+// turningExperts are of few picks with many outputs, and of many experts.
+func turningExperts(scheme op.Scheme) []*Case {
+	var list []*Case
+	for _, s := range []struct{ experts, outputs, cols, rows, top int }{{4, 2176, 64, 1, 2}, {4, 2176, 64, 3, 2}, {64, 640, 128, 64, 8}, {8, 1280, 128, 200, 2}, {8, 2816, 128, 330, 2}} {
+		ids := picks(s.rows, s.experts, s.top, 0)
+		w := experts(scheme, s.experts, s.outputs, whole(scheme, s.cols))
+		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.outputs, w.Cols, s.rows, s.top)
+		list = append(list,
+			of(name, op.ExpertUp{W: w, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
+			of(name, op.ExpertDown{W: w, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
+	}
+	return list
+}

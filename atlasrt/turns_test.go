@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/optest"
+)
+
+// launches notes what a set queues, of each kernel the most blocks along x, and runs nothing.
+type launches struct {
+	load.Measure
+	blocks map[op.Kernel]uint32
+}
+
+func (l *launches) Launch(k op.Kernel, g op.Grid) { l.blocks[k] = max(l.blocks[k], g.X) }
+
+// numbered is the bundle of an H200, with numbers for its kernels.
+func numbered() (*bundle.Bundle, []op.Kernel) {
+	b := bundles()[slices.IndexFunc(bundles(), func(b *bundle.Bundle) bool { return b.Hardware == "h200" })]
+	kernels := make([]op.Kernel, len(b.Kernels))
+	for i := range kernels {
+		kernels[i] = op.Kernel(i + 1)
+	}
+	return b, kernels
+}
+
+// Where a grid has no more blocks than a number, blocks take one tile after another. What they keep between two tiles, phases of barriers
+// and rings above all, is judged only by a case with as many tiles as that.
+func TestCasesGoRound(t *testing.T) {
+	b, kernels := numbered()
+	source, err := os.ReadFile("../generated/h200/zset.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := launches{blocks: map[op.Kernel]uint32{}}
+	if _, err := optest.Reached(&l, b.Activations, b.New(kernels, func(string) bool { return false }), b.New(kernels, func(option string) bool { return option == "exact" })); err != nil {
+		t.Fatal(err)
+	}
+	grid, launch := regexp.MustCompile(`Grid\{X: uint32\((?:(\d+)\*)?min\((\d+), `), regexp.MustCompile(`q\.Launch\(s\.kernels\[(\d+)\]`)
+	most, found := 0, 0
+	for _, line := range strings.Split(string(source), "\n") {
+		if strings.Contains(line, "op.Grid{") {
+			most = 0
+			if m := grid.FindStringSubmatch(line); m != nil {
+				times, _ := strconv.Atoi(cmp.Or(m[1], "1"))
+				most, _ = strconv.Atoi(m[2])
+				most *= times
+			}
+		}
+		m := launch.FindStringSubmatch(line)
+		if m == nil || most == 0 {
+			continue
+		}
+		found++
+		i, _ := strconv.Atoi(m[1])
+		name := b.Kernels[i]
+		if strings.HasPrefix(name, "atlas_logits_") && strings.HasSuffix(name, "_long") {
+			continue // but for where sums go, the kernels of atlas_linear_…_long
+		}
+		blocks := l.blocks[kernels[i]]
+		if other := slices.Index(b.Kernels, strings.TrimSuffix(name, "_add")); other >= 0 { // which have one body
+			blocks = max(blocks, l.blocks[kernels[other]])
+		}
+		if other := slices.Index(b.Kernels, name+"_add"); other >= 0 {
+			blocks = max(blocks, l.blocks[kernels[other]])
+		}
+		if int(blocks) < most {
+			t.Errorf("%s: no case has more than %d blocks of %d", name, blocks, most)
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d grids were found that are limited: is launch code written differently now?", found)
+	}
+}
+
+// Per row, products of 64 by 128 have a pipe of three stages, which cannot hold the last one of a tile and begin three of the next: a block
+// with two tiles waits for itself. So they serve only what needs no more blocks than there are.
+func TestSmallTilesOfF8RowsAreOneWave(t *testing.T) {
+	b, kernels := numbered()
+	small := op.Kernel(slices.Index(b.Kernels, "atlas_linear_f8_e4m3_64x128_1") + 1)
+	set := b.New(kernels, func(string) bool { return false })
+	served := 0
+	for rows := int32(65); rows <= 2048; rows++ {
+		for _, outputs := range []int32{512, 2048, 2944, 3072, 4096, 5120, 6144, 8448, 8584, 12288, 24576, 28672} {
+			w := op.Weight{Scheme: op.SchemeF8, Rounding: op.RoundingE4M3xRow, Rows: outputs, Cols: 4096, Count: 1}
+			l := launches{blocks: map[op.Kernel]uint32{}}
+			set.Linear(&l, op.Linear{W: w, Rows: rows, OutPitch: outputs})
+			if l.Err != nil {
+				t.Fatal(l.Err)
+			}
+			blocks, ok := l.blocks[small]
+			if !ok {
+				continue
+			}
+			served++
+			if tiles := uint32((rows + 127) / 128 * 2 * ((outputs + 127) / 128)); blocks < tiles { // in pairs of 64 rows
+				t.Errorf("%d rows of %d outputs: %d blocks for %d tiles", rows, outputs, blocks, tiles)
+			}
+		}
+	}
+	if served == 0 {
+		t.Error("no product has these tiles, so nothing was tested")
+	}
+}
