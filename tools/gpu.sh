@@ -1,12 +1,12 @@
 #!/bin/sh
 # What only a GPU can prove. `make gpu-tests` packs this file with static programs and checkpoints into bin/gpu.tgz; unpack that on
 # the machine with the GPU and run it there:
-#   ./gpu.sh [hardware] [ops|golden|steps|sanitizer ...]
+#   ./gpu.sh [hardware] [ops|golden|steps|serve|sanitizer ...]
 set -u
 cd "$(dirname "$0")"
 hardware=${1:-h200}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- ops golden steps sanitizer
+[ $# -gt 0 ] || set -- ops golden steps serve sanitizer
 export ATLAS_TESTDATA="$PWD/shared" ATLAS_CACHE="$PWD/cache"
 failed=0
 check() { echo "== $*"; "$@" || { echo "== failed: $*"; failed=1; }; }
@@ -24,11 +24,12 @@ for what in "$@"; do
                 done
             done
         done ;;
+    serve) check ./gpu_serve.sh "$hardware" ;;
     sanitizer)
         for tool in memcheck racecheck; do
             check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name kernel_substring=atlas_ ./atlasrt ops test --hardware "$hardware" --short
         done ;;
-    *) echo "unknown: $what (ops, golden, steps or sanitizer)"; exit 2 ;;
+    *) echo "unknown: $what (ops, golden, steps, serve or sanitizer)"; exit 2 ;;
     esac
 done
 exit $failed
