@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
@@ -100,19 +101,31 @@ func (f opsFlags) modes(*bundle.Bundle) []bool {
 // opsTestCommand is `ops test`.
 type opsTestCommand struct {
 	opsFlags
-	Seed    uint64 `help:"Seed of the random inputs; 0: a fresh one."`
-	Short   bool   `help:"Only the quick half of the cases."`
-	Verbose bool   `short:"v" help:"A line for each case."`
+	Seed     uint64        `help:"Seed of the random inputs; 0: a fresh one."`
+	Short    bool          `help:"Only the quick half of the cases."`
+	Verbose  bool          `short:"v" help:"A line for each case."`
+	Patience time.Duration `help:"A case that takes longer is an error: a kernel may wait for itself." default:"2m"`
 }
 
-// Run implements the command. It fails where a case does.
+// Run implements the command. It fails where a case does, or does not end: what waits for that is left behind, and ends with the process.
 func (c *opsTestCommand) Run() error {
+	ended := make(chan error, 2)
+	go func() {
+		ended <- c.run(func(op, name string) {
+			ended <- fmt.Errorf("%s %s is not done after %v: a kernel may wait for itself (give slow machines more --patience)", op, name, c.Patience)
+		})
+	}()
+	return <-ended
+}
+
+// run calls late for a case that does not end in time.
+func (c *opsTestCommand) run(late func(op, name string)) error {
 	if c.Seed == 0 {
 		c.Seed = freshSeed()
 	}
 	passed, failed, skipped := 0, 0, 0
 	err := c.targets(c.modes, func(t optest.Target) error {
-		r, err := optest.Run(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: c.Seed, Short: c.Short})
+		r, err := optest.Run(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: c.Seed, Short: c.Short, Late: late, Patience: c.Patience})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
@@ -42,6 +43,19 @@ type Options struct {
 	Match string   // part of a case's name; empty: all
 	Seed  uint64
 	Short bool // the quick half of the cases
+	// Late is called while a case runs that is not done after Patience: a kernel that waits for itself ends never, and nothing on this
+	// side can end it. It may be called by another goroutine; nil: nobody asks.
+	Late     func(op, name string)
+	Patience time.Duration
+}
+
+// watch calls Late if done is not called in time.
+func (o Options) watch(op, name string) (done func()) {
+	if o.Late == nil {
+		return func() {}
+	}
+	t := time.AfterFunc(o.Patience, func() { o.Late(op, name) })
+	return func() { t.Stop() }
 }
 
 // check reports unknown ops.
@@ -72,17 +86,23 @@ func Run(t Target, o Options) (Report, error) {
 	defer j.close()
 	for _, c := range cases(o) {
 		if o.wants(c.Op, c.Name) {
+			done := o.watch(c.Op, c.Name)
 			report.Results = append(report.Results, j.judge(c))
+			done()
 		}
 	}
 	for _, c := range batches(o) {
 		if o.wants(c.Op, c.Name) && !t.Together {
+			done := o.watch(c.Op, c.Name)
 			report.Results = append(report.Results, j.judgeRows(c))
+			done()
 		}
 	}
 	for _, c := range conversations(o) {
 		if o.wants("PagedAttention", c.name) && !t.Together {
+			done := o.watch("PagedAttention", c.name)
 			report.Results = append(report.Results, j.judgeSplits(c))
+			done()
 		}
 	}
 	return report, nil
