@@ -55,7 +55,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_linear_f8block_e4m3_64x64_0":         "e4m3x128",
 			"atlas_linear_f8block_e4m3_64x64_1":         "e4m3x128",
 		},
-		Contract: "a2a3e8dfa9f2703f349e44526b37f40b",
+		Contract: "66bde7d982404ee031c9d8a913a01e0f",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -1194,7 +1194,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
 // kernels/h200/base/bf16/linear_few.toml:186;
-// kernels/h200/frag/fused.toml:39, 51, 63;
+// kernels/h200/frag/few.toml:65, 77, 89;
 // kernels/h200/base/f8/linear_wide.toml:139, 198;
 // kernels/h200/e4m3/fused.toml:62, 74, 86;
 // kernels/h200/base/f8block/linear_wide.toml:89, 109;
@@ -1300,9 +1300,10 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split.toml:3, 17, 32, 47, 62, 75, 90;
 // kernels/h200/base/q8_0/linear_wide.toml:2, 16, 31, 46, 85, 98, 111;
-// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
+// kernels/h200/frag/few.toml:3, 16;
+// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 88;
-// kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55, 68, 81;
+// kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55;
 // kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 99, 119, 159, 178, 218, 231, 244;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
@@ -1660,9 +1661,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split.toml:17, 32, 47, 75, 90;
 // kernels/h200/base/q8_0/linear_wide.toml:16, 31, 46;
-// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54, 67;
+// kernels/h200/frag/few.toml:3, 16;
+// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
 // kernels/h200/q4/linear_wide.toml:17, 32, 47;
-// kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55, 68;
+// kernels/h200/q4/linear_few.toml:3, 16, 29, 42;
 // kernels/h200/base/f8/linear_wide.toml:16, 31, 46;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/f8block/linear_held.toml:2;
@@ -1919,8 +1921,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 // Logits: kernels/h200/base/bf16/linear_wide.toml:116, 128, 140;
 // kernels/h200/base/bf16/linear_few.toml:91, 103, 115, 127, 139, 151, 163;
 // kernels/h200/base/q8_0/linear_wide.toml:61, 73;
-// kernels/h200/base/q8_0/linear_few.toml:91, 103, 115, 127, 139, 151;
-// kernels/h200/q4/linear_few.toml:93, 105;
+// kernels/h200/base/q8_0/linear_few.toml:65, 77, 89, 101, 113, 125;
+// kernels/h200/q4/linear_few.toml:67, 79;
 // kernels/h200/base/f8/linear_wide.toml:61, 73, 85;
 // kernels/h200/base/f8/linear_few.toml:91, 103, 115, 127, 139, 151;
 // kernels/h200/base/f8block/linear_wide.toml:3, 15;
@@ -2044,7 +2046,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 }
 
 // NormLinear: kernels/h200/base/bf16/linear_few.toml:174;
-// kernels/h200/frag/fused.toml:3, 15, 27;
+// kernels/h200/frag/few.toml:29, 41, 53;
 // kernels/h200/e4m3/fused.toml:2, 14, 26, 38, 50;
 // kernels/h200/frag/held.toml:30;
 // kernels/h200/base/nvfp4/linear_held.toml:2;
@@ -3707,7 +3709,7 @@ func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ8_0_1: kernels/h200/frag/fused.toml:39, order few.
+// launchGatedLinearQ8_0_1: kernels/h200/frag/few.toml:65, order few.
 func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3715,7 +3717,7 @@ func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ8_0_4: kernels/h200/frag/fused.toml:51, order few.
+// launchGatedLinearQ8_0_4: kernels/h200/frag/few.toml:77, order few.
 func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3723,7 +3725,7 @@ func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ8_0_8: kernels/h200/frag/fused.toml:63, order few.
+// launchGatedLinearQ8_0_8: kernels/h200/frag/few.toml:89, order few.
 func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3731,7 +3733,7 @@ func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_0_1: kernels/h200/frag/fused.toml:39, order few.
+// launchGatedLinearQ4_0_1: kernels/h200/frag/few.toml:65, order few.
 func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3739,7 +3741,7 @@ func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_0_4: kernels/h200/frag/fused.toml:51, order few.
+// launchGatedLinearQ4_0_4: kernels/h200/frag/few.toml:77, order few.
 func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3747,7 +3749,7 @@ func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_0_8: kernels/h200/frag/fused.toml:63, order few.
+// launchGatedLinearQ4_0_8: kernels/h200/frag/few.toml:89, order few.
 func (s *Set) launchGatedLinearQ4_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3755,7 +3757,7 @@ func (s *Set) launchGatedLinearQ4_0_8(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_1_1: kernels/h200/frag/fused.toml:39, order few.
+// launchGatedLinearQ4_1_1: kernels/h200/frag/few.toml:65, order few.
 func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3763,7 +3765,7 @@ func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_1_4: kernels/h200/frag/fused.toml:51, order few.
+// launchGatedLinearQ4_1_4: kernels/h200/frag/few.toml:77, order few.
 func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3771,7 +3773,7 @@ func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_1_8: kernels/h200/frag/fused.toml:63, order few.
+// launchGatedLinearQ4_1_8: kernels/h200/frag/few.toml:89, order few.
 func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4444,7 +4446,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_1Short: kernels/h200/base/q8_0/linear_few.toml:2, order few.
+// launchLinearQ8_0_1Short: kernels/h200/frag/few.toml:3, order few.
 func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4452,7 +4454,7 @@ func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:15, order few.
+// launchLinearQ8_0_1: kernels/h200/frag/few.toml:16, order few.
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4460,7 +4462,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:28, order few.
+// launchLinearQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:2, order few.
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4468,7 +4470,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:41, order few.
+// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:15, order few.
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4476,7 +4478,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:54, order few.
+// launchLinearQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:28, order few.
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4484,7 +4486,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:67, order few.
+// launchLinearQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:41, order few.
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4492,7 +4494,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:80, order few.
+// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:54, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4725,7 +4727,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_1Short: kernels/h200/q4/linear_few.toml:3, order few.
+// launchLinearQ4_0_1Short: kernels/h200/frag/few.toml:3, order few.
 func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4733,7 +4735,7 @@ func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_1: kernels/h200/q4/linear_few.toml:16, order few.
+// launchLinearQ4_0_1: kernels/h200/frag/few.toml:16, order few.
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4741,7 +4743,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_4: kernels/h200/q4/linear_few.toml:29, order few.
+// launchLinearQ4_0_4: kernels/h200/q4/linear_few.toml:3, order few.
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4749,7 +4751,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_8: kernels/h200/q4/linear_few.toml:42, order few.
+// launchLinearQ4_0_8: kernels/h200/q4/linear_few.toml:16, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4757,7 +4759,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_4Long: kernels/h200/q4/linear_few.toml:55, order few.
+// launchLinearQ4_0_4Long: kernels/h200/q4/linear_few.toml:29, order few.
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4765,7 +4767,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0_8Long: kernels/h200/q4/linear_few.toml:68, order few.
+// launchLinearQ4_0_8Long: kernels/h200/q4/linear_few.toml:42, order few.
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4773,7 +4775,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0: kernels/h200/q4/linear_few.toml:81, order few.
+// launchLinearQ4_0: kernels/h200/q4/linear_few.toml:55, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4991,7 +4993,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_1Short: kernels/h200/q4/linear_few.toml:3, order few.
+// launchLinearQ4_1_1Short: kernels/h200/frag/few.toml:3, order few.
 func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4999,7 +5001,7 @@ func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_1: kernels/h200/q4/linear_few.toml:16, order few.
+// launchLinearQ4_1_1: kernels/h200/frag/few.toml:16, order few.
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -5007,7 +5009,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_4: kernels/h200/q4/linear_few.toml:29, order few.
+// launchLinearQ4_1_4: kernels/h200/q4/linear_few.toml:3, order few.
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -5015,7 +5017,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_8: kernels/h200/q4/linear_few.toml:42, order few.
+// launchLinearQ4_1_8: kernels/h200/q4/linear_few.toml:16, order few.
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -5023,7 +5025,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_4Long: kernels/h200/q4/linear_few.toml:55, order few.
+// launchLinearQ4_1_4Long: kernels/h200/q4/linear_few.toml:29, order few.
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -5031,7 +5033,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1_8Long: kernels/h200/q4/linear_few.toml:68, order few.
+// launchLinearQ4_1_8Long: kernels/h200/q4/linear_few.toml:42, order few.
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -5039,7 +5041,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1: kernels/h200/q4/linear_few.toml:81, order few.
+// launchLinearQ4_1: kernels/h200/q4/linear_few.toml:55, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -6163,7 +6165,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0_1ShortAdd: kernels/h200/base/q8_0/linear_few.toml:2, order few.
+// launchLinearQ8_0_1ShortAdd: kernels/h200/frag/few.toml:3, order few.
 func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6171,7 +6173,7 @@ func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0_1Add: kernels/h200/base/q8_0/linear_few.toml:15, order few.
+// launchLinearQ8_0_1Add: kernels/h200/frag/few.toml:16, order few.
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6179,7 +6181,7 @@ func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0_4Add: kernels/h200/base/q8_0/linear_few.toml:28, order few.
+// launchLinearQ8_0_4Add: kernels/h200/base/q8_0/linear_few.toml:2, order few.
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6187,7 +6189,7 @@ func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0_8Add: kernels/h200/base/q8_0/linear_few.toml:41, order few.
+// launchLinearQ8_0_8Add: kernels/h200/base/q8_0/linear_few.toml:15, order few.
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6195,7 +6197,7 @@ func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0_4LongAdd: kernels/h200/base/q8_0/linear_few.toml:54, order few.
+// launchLinearQ8_0_4LongAdd: kernels/h200/base/q8_0/linear_few.toml:28, order few.
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6203,7 +6205,7 @@ func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0_8LongAdd: kernels/h200/base/q8_0/linear_few.toml:67, order few.
+// launchLinearQ8_0_8LongAdd: kernels/h200/base/q8_0/linear_few.toml:41, order few.
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6346,7 +6348,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0_1ShortAdd: kernels/h200/q4/linear_few.toml:3, order few.
+// launchLinearQ4_0_1ShortAdd: kernels/h200/frag/few.toml:3, order few.
 func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6354,7 +6356,7 @@ func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0_1Add: kernels/h200/q4/linear_few.toml:16, order few.
+// launchLinearQ4_0_1Add: kernels/h200/frag/few.toml:16, order few.
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6362,7 +6364,7 @@ func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0_4Add: kernels/h200/q4/linear_few.toml:29, order few.
+// launchLinearQ4_0_4Add: kernels/h200/q4/linear_few.toml:3, order few.
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6370,7 +6372,7 @@ func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0_8Add: kernels/h200/q4/linear_few.toml:42, order few.
+// launchLinearQ4_0_8Add: kernels/h200/q4/linear_few.toml:16, order few.
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6378,7 +6380,7 @@ func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0_4LongAdd: kernels/h200/q4/linear_few.toml:55, order few.
+// launchLinearQ4_0_4LongAdd: kernels/h200/q4/linear_few.toml:29, order few.
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6386,7 +6388,7 @@ func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0_8LongAdd: kernels/h200/q4/linear_few.toml:68, order few.
+// launchLinearQ4_0_8LongAdd: kernels/h200/q4/linear_few.toml:42, order few.
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6514,7 +6516,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1_1ShortAdd: kernels/h200/q4/linear_few.toml:3, order few.
+// launchLinearQ4_1_1ShortAdd: kernels/h200/frag/few.toml:3, order few.
 func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6522,7 +6524,7 @@ func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1_1Add: kernels/h200/q4/linear_few.toml:16, order few.
+// launchLinearQ4_1_1Add: kernels/h200/frag/few.toml:16, order few.
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6530,7 +6532,7 @@ func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1_4Add: kernels/h200/q4/linear_few.toml:29, order few.
+// launchLinearQ4_1_4Add: kernels/h200/q4/linear_few.toml:3, order few.
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6538,7 +6540,7 @@ func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1_8Add: kernels/h200/q4/linear_few.toml:42, order few.
+// launchLinearQ4_1_8Add: kernels/h200/q4/linear_few.toml:16, order few.
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6546,7 +6548,7 @@ func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1_4LongAdd: kernels/h200/q4/linear_few.toml:55, order few.
+// launchLinearQ4_1_4LongAdd: kernels/h200/q4/linear_few.toml:29, order few.
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -6554,7 +6556,7 @@ func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1_8LongAdd: kernels/h200/q4/linear_few.toml:68, order few.
+// launchLinearQ4_1_8LongAdd: kernels/h200/q4/linear_few.toml:42, order few.
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -7159,7 +7161,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:91, order few.
+// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:65, order few.
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7167,7 +7169,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:103, order few.
+// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:77, order few.
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7175,7 +7177,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:115, order few.
+// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:89, order few.
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7183,7 +7185,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:127, order few.
+// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:101, order few.
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7191,7 +7193,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:139, order few.
+// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:113, order few.
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7199,7 +7201,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:151, order few.
+// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:125, order few.
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7207,7 +7209,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0_1: kernels/h200/q4/linear_few.toml:93, order few.
+// launchLogitsQ4_0_1: kernels/h200/q4/linear_few.toml:67, order few.
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7215,7 +7217,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_0: kernels/h200/q4/linear_few.toml:105, order few.
+// launchLogitsQ4_0: kernels/h200/q4/linear_few.toml:79, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7223,7 +7225,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1_1: kernels/h200/q4/linear_few.toml:93, order few.
+// launchLogitsQ4_1_1: kernels/h200/q4/linear_few.toml:67, order few.
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7231,7 +7233,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ4_1: kernels/h200/q4/linear_few.toml:105, order few.
+// launchLogitsQ4_1: kernels/h200/q4/linear_few.toml:79, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7423,7 +7425,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ8_0_1: kernels/h200/frag/fused.toml:3, order few.
+// launchNormLinearQ8_0_1: kernels/h200/frag/few.toml:29, order few.
 func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7431,7 +7433,7 @@ func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ8_0_4: kernels/h200/frag/fused.toml:15, order few.
+// launchNormLinearQ8_0_4: kernels/h200/frag/few.toml:41, order few.
 func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7439,7 +7441,7 @@ func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ8_0_8: kernels/h200/frag/fused.toml:27, order few.
+// launchNormLinearQ8_0_8: kernels/h200/frag/few.toml:53, order few.
 func (s *Set) launchNormLinearQ8_0_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7447,7 +7449,7 @@ func (s *Set) launchNormLinearQ8_0_8(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ4_0_1: kernels/h200/frag/fused.toml:3, order few.
+// launchNormLinearQ4_0_1: kernels/h200/frag/few.toml:29, order few.
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7455,7 +7457,7 @@ func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ4_0_4: kernels/h200/frag/fused.toml:15, order few.
+// launchNormLinearQ4_0_4: kernels/h200/frag/few.toml:41, order few.
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7463,7 +7465,7 @@ func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ4_0_8: kernels/h200/frag/fused.toml:27, order few.
+// launchNormLinearQ4_0_8: kernels/h200/frag/few.toml:53, order few.
 func (s *Set) launchNormLinearQ4_0_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7471,7 +7473,7 @@ func (s *Set) launchNormLinearQ4_0_8(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ4_1_1: kernels/h200/frag/fused.toml:3, order few.
+// launchNormLinearQ4_1_1: kernels/h200/frag/few.toml:29, order few.
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7479,7 +7481,7 @@ func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ4_1_4: kernels/h200/frag/fused.toml:15, order few.
+// launchNormLinearQ4_1_4: kernels/h200/frag/few.toml:41, order few.
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7487,7 +7489,7 @@ func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ4_1_8: kernels/h200/frag/fused.toml:27, order few.
+// launchNormLinearQ4_1_8: kernels/h200/frag/few.toml:53, order few.
 func (s *Set) launchNormLinearQ4_1_8(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
