@@ -54,7 +54,7 @@ type measurement struct {
 	Rate      spread  `json:"tokens_per_second"`
 	Time      spread  `json:"milliseconds"`                     // of the prompt, or of a decode step
 	Host      float64 `json:"host_microseconds,omitempty"`      // mean of the engine's own work between decode steps
-	HostHalf  float64 `json:"host_half_microseconds,omitempty"` // half of it is under this
+	HostHalf  float64 `json:"host_half_microseconds,omitempty"` // half of the steps take less
 	Note      string  `json:"note,omitempty"`                   // why it was not measured
 }
 

@@ -62,10 +62,13 @@ func sizedAttention() []*Case {
 	return list
 }
 
+// size is of a product.
+type size struct{ outputs, cols, rows int }
+
 // sizedProducts are of one matrix.
 func sizedProducts(scheme op.Scheme) []*Case {
 	var list []*Case
-	for _, s := range []struct{ outputs, cols, rows int }{
+	for _, s := range []size{
 		{24, 4160, 1}, {24, 4160, 3}, {24, 4160, 7}, {24, 12416, 1}, {24, 12416, 3}, {24, 12416, 7}, // many columns
 		{2600, 128, 3}, {4608, 96, 1}, {4608, 96, 3}, {4608, 96, 7}, {3200, 96, 11}, {4608, 96, 11}, {5000, 96, 11}, {6208, 96, 11}, // many outputs
 		{3200, 96, 24}, {6208, 96, 24}, {12800, 96, 24}, {3200, 96, 40}, {6208, 96, 40},

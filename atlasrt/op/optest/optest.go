@@ -43,7 +43,7 @@ type Options struct {
 	Match string   // part of a case's name; empty: all
 	Seed  uint64
 	Short bool // the quick half of the cases
-	// Late is called while a case runs that is not done after Patience: a kernel that waits for itself ends never, and nothing on this
+	// Late is called while a case runs that is not done after Patience: a kernel that waits for itself never ends, and nothing on this
 	// side can end it. It may be called by another goroutine; nil: nobody asks.
 	Late     func(op, name string)
 	Patience time.Duration
@@ -84,26 +84,23 @@ func Run(t Target, o Options) (Report, error) {
 		return report, err
 	}
 	defer j.close()
-	for _, c := range cases(o) {
-		if o.wants(c.Op, c.Name) {
-			done := o.watch(c.Op, c.Name)
-			report.Results = append(report.Results, j.judge(c))
-			done()
+	add := func(op, name string, judge func() Result) {
+		if o.wants(op, name) {
+			defer o.watch(op, name)()
+			report.Results = append(report.Results, judge())
 		}
+	}
+	for _, c := range cases(o) {
+		add(c.Op, c.Name, func() Result { return j.judge(c) })
+	}
+	if t.Together {
+		return report, nil
 	}
 	for _, c := range batches(o) {
-		if o.wants(c.Op, c.Name) && !t.Together {
-			done := o.watch(c.Op, c.Name)
-			report.Results = append(report.Results, j.judgeRows(c))
-			done()
-		}
+		add(c.Op, c.Name, func() Result { return j.judgeRows(c) })
 	}
 	for _, c := range conversations(o) {
-		if o.wants("PagedAttention", c.name) && !t.Together {
-			done := o.watch("PagedAttention", c.name)
-			report.Results = append(report.Results, j.judgeSplits(c))
-			done()
-		}
+		add("PagedAttention", c.name, func() Result { return j.judgeSplits(c) })
 	}
 	return report, nil
 }

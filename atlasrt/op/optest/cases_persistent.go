@@ -6,18 +6,18 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// turnCases are calls of more outputs, picks or rows than a GPU has blocks for, so that blocks take one tile after another: what they keep
-// from tile to tile is right or wrong only then. The other sizes are as small as they can be.
-func turnCases(o Options) []*Case {
+// persistentCases are calls of more outputs, picks or rows than persistent kernels have blocks for, which then take one tile after another:
+// what a block keeps from tile to tile is right or wrong only then. The other sizes are as small as they can be.
+func persistentCases(o Options) []*Case {
 	if o.Short {
 		return nil
 	}
 	var list []*Case
 	for _, scheme := range schemes {
 		if scheme.Block() <= 32 { // others are for processors, which have no tiles
-			list = append(list, turningProducts(scheme)...)
-			list = append(list, turningPrompts(scheme)...)
-			list = append(list, turningExperts(scheme)...)
+			list = append(list, persistentProducts(scheme)...)
+			list = append(list, persistentPrompts(scheme)...)
+			list = append(list, persistentExperts(scheme)...)
 		}
 	}
 	for _, dim := range []int{64, 128, 256} {
@@ -29,8 +29,8 @@ func turnCases(o Options) []*Case {
 	return list
 }
 
-// turningProducts are of few rows.
-func turningProducts(scheme op.Scheme) []*Case {
+// persistentProducts are of few rows.
+func persistentProducts(scheme op.Scheme) []*Case {
 	var list []*Case
 	plain := func(outputs, cols, rows int) (op.Weight, int32, string) {
 		w := matrix(scheme, outputs, whole(scheme, cols))
@@ -58,11 +58,8 @@ func turningProducts(scheme op.Scheme) []*Case {
 	return append(list, tallLogits(scheme, 51200, 96, 11), tallLogits(scheme, 34048, 96, 40), tallLogits(scheme, 25600, 96, 70))
 }
 
-// size is of a product.
-type size struct{ outputs, cols, rows int }
-
-// turningPrompts are of many rows, as they are and, where a scheme's checkpoints ask for it, rounded.
-func turningPrompts(scheme op.Scheme) []*Case {
+// persistentPrompts are of many rows, as they are and, where a scheme's checkpoints ask for it, rounded.
+func persistentPrompts(scheme op.Scheme) []*Case {
 	var list []*Case
 	add := func(rounding op.Rounding, sizes ...size) {
 		for _, s := range sizes {
@@ -83,14 +80,14 @@ func turningPrompts(scheme op.Scheme) []*Case {
 		add(op.RoundingNone, size{5568, 40, 129}, size{2112, 40, 66}, size{8448, 40, 33})
 	}
 	if rounding := matrix(scheme, 1, 1).Rounding; rounding != op.RoundingNone {
-		add(rounding, size{8584, 128, 40}, size{12544, 256, 66}, size{4160, 1024, 129}, size{8448, 1024, 66})
+		add(rounding, size{8584, 128, 40}, size{12544, 256, 66}, size{4160, 1024, 129}, size{8448, 1024, 66}, size{8584, 1024, 66})
 		gate(rounding, size{8576, 512, 260})
 	}
 	return list
 }
 
-// turningExperts are of few picks with many outputs, and of many experts.
-func turningExperts(scheme op.Scheme) []*Case {
+// persistentExperts are of few picks with many outputs, and of many experts.
+func persistentExperts(scheme op.Scheme) []*Case {
 	var list []*Case
 	for _, s := range []struct{ experts, outputs, cols, rows, top int }{{4, 2176, 64, 1, 2}, {4, 2176, 64, 3, 2}, {64, 640, 128, 64, 8}, {8, 1280, 128, 200, 2}, {8, 2816, 128, 330, 2}} {
 		ids := picks(s.rows, s.experts, s.top, 0)

@@ -23,20 +23,20 @@ type launches struct {
 
 func (l *launches) Launch(k op.Kernel, g op.Grid) { l.blocks[k] = max(l.blocks[k], g.X) }
 
-// numbered is the bundle of an H200, with numbers for its kernels.
-func numbered() (*bundle.Bundle, []op.Kernel) {
-	b := bundles()[slices.IndexFunc(bundles(), func(b *bundle.Bundle) bool { return b.Hardware == "h200" })]
-	kernels := make([]op.Kernel, len(b.Kernels))
-	for i := range kernels {
-		kernels[i] = op.Kernel(i + 1)
+func h200Bundle(t *testing.T) *bundle.Bundle {
+	t.Helper()
+	i := slices.IndexFunc(bundles(), func(b *bundle.Bundle) bool { return b.Hardware == "h200" })
+	if i < 0 {
+		t.Fatal("this program has no kernels of an H200")
 	}
-	return b, kernels
+	return bundles()[i]
 }
 
-// Where a grid has no more blocks than a number, blocks take one tile after another. What they keep between two tiles, phases of barriers
-// and rings above all, is judged only by a case with as many tiles as that.
-func TestCasesGoRound(t *testing.T) {
-	b, kernels := numbered()
+// Blocks of a persistent kernel, whose grid has no more of them than a number, take one tile after another. What they keep between two
+// tiles, phases of barriers and rings above all, is judged only by a case with as many tiles as that.
+func TestCasesFillPersistentGrids(t *testing.T) {
+	b := h200Bundle(t)
+	kernels := numbered(b)
 	source, err := os.ReadFile("../generated/h200/zset.go")
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +44,11 @@ func TestCasesGoRound(t *testing.T) {
 	l := launches{blocks: map[op.Kernel]uint32{}}
 	if _, err := optest.Reached(&l, b.Activations, b.New(kernels, func(string) bool { return false }), b.New(kernels, func(option string) bool { return option == "exact" })); err != nil {
 		t.Fatal(err)
+	}
+	body := func(kernel string) string { return strings.TrimSuffix(kernel, "_add") } // LinearAdd's is Linear's
+	blocks := map[string]uint32{}
+	for i, k := range kernels {
+		blocks[body(b.Kernels[i])] = max(blocks[body(b.Kernels[i])], l.blocks[k])
 	}
 	grid, launch := regexp.MustCompile(`Grid\{X: uint32\((?:(\d+)\*)?min\((\d+), `), regexp.MustCompile(`q\.Launch\(s\.kernels\[(\d+)\]`)
 	most, found := 0, 0
@@ -66,15 +71,8 @@ func TestCasesGoRound(t *testing.T) {
 		if strings.HasPrefix(name, "atlas_logits_") && strings.HasSuffix(name, "_long") {
 			continue // but for where sums go, the kernels of atlas_linear_…_long
 		}
-		blocks := l.blocks[kernels[i]]
-		if other := slices.Index(b.Kernels, strings.TrimSuffix(name, "_add")); other >= 0 { // which have one body
-			blocks = max(blocks, l.blocks[kernels[other]])
-		}
-		if other := slices.Index(b.Kernels, name+"_add"); other >= 0 {
-			blocks = max(blocks, l.blocks[kernels[other]])
-		}
-		if int(blocks) < most {
-			t.Errorf("%s: no case has more than %d blocks of %d", name, blocks, most)
+		if blocks := blocks[body(name)]; int(blocks) < most {
+			t.Errorf("%s: the most blocks that a case has are %d of %d", name, blocks, most)
 		}
 	}
 	if found < 100 {
@@ -85,7 +83,8 @@ func TestCasesGoRound(t *testing.T) {
 // Per row, products of 64 by 128 have a pipe of three stages, which cannot hold the last one of a tile and begin three of the next: a block
 // with two tiles waits for itself. So they serve only what needs no more blocks than there are.
 func TestSmallTilesOfF8RowsAreOneWave(t *testing.T) {
-	b, kernels := numbered()
+	b := h200Bundle(t)
+	kernels := numbered(b)
 	small := op.Kernel(slices.Index(b.Kernels, "atlas_linear_f8_e4m3_64x128_1") + 1)
 	set := b.New(kernels, func(string) bool { return false })
 	served := 0
