@@ -16,7 +16,7 @@ ops="--op RMSNorm --op SwiGLU --op Linear"
 [ "${1:-}" = short ] || ops=
 for cpu in max neoverse-n1; do # the first has i8mm and bf16, the second neither
     echo "== operations on $cpu"
-    "$qemu" -cpu $cpu bin/arm64/atlasrt ops test --hardware cpu-arm64 --short $ops
+    "$qemu" -cpu $cpu bin/arm64/atlasrt ops test --hardware cpu-arm64 --short --patience 30m $ops
 done
 [ "${1:-}" = short ] && exit 0
 

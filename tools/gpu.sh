@@ -27,7 +27,7 @@ for what in "$@"; do
     serve) check ./gpu_serve.sh "$hardware" ;;
     sanitizer)
         for tool in memcheck racecheck; do
-            check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name kernel_substring=atlas_ ./atlasrt ops test --hardware "$hardware" --short
+            check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name kernel_substring=atlas_ ./atlasrt ops test --hardware "$hardware" --short --patience 30m
         done ;;
     *) echo "unknown: $what (ops, golden, steps, serve or sanitizer)"; exit 2 ;;
     esac
