@@ -17,10 +17,11 @@ const few = 16
 type scatter struct {
 	few  int     // errors are too few for their mean to say much: it is taken over so many
 	peak float64 // how many times the tolerance, of the root mean square of its row, a single element may be off
+	own  float64 // the same of its own size, where that is more
 }
 
 // compare judges one result by the oracle's. The error of a row is its distance from the oracle's row, relative to that
-// row's length; where one element stands out, that element's share of peak times that. Elements that the oracle left alone must
+// row's length; where one element stands out, that element's share of what a single one may be off. Elements that the oracle left alone must
 // hold what they held before.
 //
 // Unrounded, where it is not nil, is what the oracle had before it rounded to the type of the result: a number off by no more
@@ -54,9 +55,9 @@ func compare(f field, before, want, got []byte, unrounded *oracle.Unrounded, err
 				case math.IsNaN(g[at] - w[at]):
 					return math.Inf(1), fmt.Sprintf("%s is %g, want %g", f.at(at), g[at], w[at])
 				case unrounded == nil || math.IsNaN(unrounded.Values[at]):
-					row.add(at, math.Abs(g[at]-w[at]))
+					row.add(at, w[at], math.Abs(g[at]-w[at]))
 				default:
-					row.add(at, off(f.dtype, b[at], unrounded.Values[at], unrounded.Added[at], g[at]))
+					row.add(at, w[at], off(f.dtype, b[at], unrounded.Values[at], unrounded.Added[at], g[at]))
 				}
 			}
 			if e := row.error(f.cols); e > worst {
@@ -91,12 +92,12 @@ type difference struct {
 	at       int     // which that is
 }
 
-func (d *difference) add(at int, distance float64) {
+func (d *difference) add(at int, want, distance float64) {
 	d.distance += distance * distance
 	if distance == 0 {
 		return
 	}
-	if share := distance / (d.peak * d.size); share > d.highest {
+	if share := distance / max(d.peak*d.size, d.own*math.Abs(want)); share > d.highest {
 		d.highest, d.at = share, at
 	}
 }

@@ -54,6 +54,39 @@ func watched(values []float64) *oracle.Unrounded {
 	return u
 }
 
+// Both factors of a gated product may be rounded the other way, and what they make is off by as much of itself, however far it stands out.
+func TestLargeProductsMayBeOffByTheirShare(t *testing.T) {
+	const cols, size, limit = 1024, 0.7, gated * roundBF16
+	row := func(large float64) []byte {
+		values := make([]float64, cols)
+		for i := range values {
+			values[i] = size
+		}
+		values[7] = large
+		data := make([]byte, 4*cols)
+		oracle.Encode(data, op.F32, values)
+		return data
+	}
+	f := field{dtype: op.F32, count: 1, inner: cols, pitch: cols, cols: cols, role: out}
+	for _, c := range []struct {
+		name      string
+		errors    scatter
+		want, got float64
+		passes    bool
+	}{
+		{"of f8 on an H200", ofProducts, -13.375, -13.25, true},
+		{"a step of each factor", ofProducts, -13.375, -13.375 * 0.985, true},
+		{"more than that", ofProducts, -13.375, -13.375 * 0.98, false},
+		{"as much in a sum", ofSums, -13.375, -13.25, false},
+		{"a share of a small one", ofProducts, 0.7, 0.7 + 17*size*limit, false},
+	} {
+		worst, message := compare(f, make([]byte, 4*cols), row(c.want), row(c.got), nil, c.errors, false)
+		if (worst <= limit) != c.passes {
+			t.Errorf("%s: error %.4g (%s), passes: want %t", c.name, worst, message, c.passes)
+		}
+	}
+}
+
 // A product of 4 to 8 that is nearly between two numbers may be rounded to either before it is added, though the sum has finer steps.
 func TestRoundingBeforeAnAdditionIsNoError(t *testing.T) {
 	const step = 0x1p-5 // of the product
