@@ -57,7 +57,7 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 				label += " --amx"
 			}
 			err = visit(optest.Target{
-				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact, Rounds: rounds,
+				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact, Rounds: rounds, Persistent: len(b.Persistent) > 0,
 				HostMemory: b.Device == "cpu", Together: b.Device != "cpu" && !h.Exact})
 			if err := errors.Join(err, t.Device.Close()); err != nil {
 				return err

@@ -34,7 +34,7 @@ func TestCasesReachEveryKernel(t *testing.T) {
 			sets = append(sets, b.New(kernels, func(option string) bool { return slices.Contains(options, option) }))
 		}
 		var q load.Measure
-		reached, err := optest.Reached(&q, b.Activations, sets...)
+		reached, err := optest.Reached(&q, b, sets...)
 		if err := errors.Join(err, q.Err); err != nil {
 			t.Fatal(err)
 		}

@@ -30,6 +30,7 @@ type Bundle struct {
 	Features    []string          // processor features that some branches ask for
 	Kernels     []string          // entry points, in the order that New takes them
 	Rounds      map[string]string // entry points that round activations before they multiply them, and by which rule of package oracle
+	Persistent  map[string]uint32 // entry points whose blocks take one tile after another, and the most blocks along x that they have
 	Contract    string            // hash of structs, stubs and entry points: an image carries the one it was built for
 	Files       fs.FS             // holds blob/image.zst, once built
 	// New makes the set. has tells whether a feature or option ("exact") is on.

@@ -3972,7 +3972,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:30, order split_2.
 func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -4017,7 +4017,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Split_32: kernels/h200/base/bf16/linear_wide.toml:73, order split_2.
 func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5665,7 +5665,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_wide.toml:31, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5924,7 +5924,7 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 
 // launchLinearBf16Split_16Add: kernels/h200/base/bf16/linear_wide.toml:30, order split_2.
 func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -5954,7 +5954,7 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 
 // launchLinearBf16Split_32Add: kernels/h200/base/bf16/linear_wide.toml:73, order split_2.
 func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(2 * min(132, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -6911,7 +6911,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 
 // launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_wide.toml:31, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte

@@ -275,6 +275,13 @@ type bundleData struct {
 	Needs, Features                     []string
 	Models                              []*setData   // of models with kernels of their own
 	Rounds                              []EntryPoint // of kernels that round activations
+	Persistent                          []persistent
+}
+
+// persistent is an entry point whose blocks take one tile after another, and the most blocks along x that it has.
+type persistent struct {
+	Name   string
+	Blocks int64
 }
 
 func newBundleData(d *setData, p *Package) bundleData {
@@ -287,6 +294,15 @@ func newBundleData(d *setData, p *Package) bundleData {
 	for _, point := range p.Entries {
 		if point.Entry.Rounds != "" {
 			b.Rounds = append(b.Rounds, point)
+		}
+		if len(point.Launch.Grid) == 0 { // of hardware without threads
+			continue
+		}
+		blocks := point.Launch.Grid[0]
+		if most, limited := blocks.Most(); limited {
+			if _, constant := blocks.Constant(); !constant {
+				b.Persistent = append(b.Persistent, persistent{point.Name, most})
+			}
 		}
 	}
 	for _, s := range d.Switches {

@@ -251,6 +251,41 @@ func (e *Expr) Constant() (int64, bool) {
 	return constant.Int64Val(constant.ToInt(v))
 }
 
+// Most is what a size cannot exceed whatever the fields are: the constant of a min, or such a limit times a constant. Not every size
+// has one.
+func (e *Expr) Most() (int64, bool) {
+	limit := e.most(e.tree)
+	if limit == nil {
+		return 0, false
+	}
+	return constant.Int64Val(constant.ToInt(limit))
+}
+
+// most is nil where x has no limit.
+func (e *Expr) most(x ast.Expr) constant.Value {
+	if v := e.info.Types[x].Value; v != nil {
+		return v
+	}
+	switch x := ast.Unparen(x).(type) {
+	case *ast.CallExpr:
+		if types.ExprString(x.Fun) != "min" {
+			return nil
+		}
+		var least constant.Value
+		for _, arg := range x.Args {
+			if limit := e.most(arg); limit != nil && (least == nil || constant.Compare(limit, token.LSS, least)) {
+				least = limit
+			}
+		}
+		return least
+	case *ast.BinaryExpr:
+		if times, limit := e.info.Types[x.X].Value, e.most(x.Y); x.Op == token.MUL && times != nil && limit != nil && constant.Sign(times) > 0 {
+			return constant.BinaryOp(times, token.MUL, limit)
+		}
+	}
+	return nil
+}
+
 // Switches lists the features and options that the expression mentions.
 func (e *Expr) Switches() []string {
 	var found []string

@@ -104,6 +104,34 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+func TestMost(t *testing.T) {
+	s := scope(t)
+	for text, want := range map[string]int64{
+		"12":                          12,
+		"min(132, Rows)":              132,
+		"min(Rows, (132))":            132,
+		"min(Cols, min(7, Rows), 9)":  7,
+		"4*min(62, (W.Rows+127)/128)": 248,
+		"kTile*min(2, Rows)":          16,
+		"Rows":                        0,
+		"max(132, Rows)":              0,
+		"min(Rows, Cols)":             0,
+		"-4*min(62, Rows)":            0,
+		"Rows*min(62, Rows)":          0,
+		"min(62, Rows)+1":             0,
+		"Rows*(1-min(1, Rows/2048))":  0,
+	} {
+		e, err := s.Int(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, limited := e.Most(); got != want || limited != (want != 0) {
+			t.Errorf("%s: at most %d (%t), want %d", text, got, limited, want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	s := scope(t)
 	cases := []struct {

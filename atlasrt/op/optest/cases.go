@@ -6,14 +6,17 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// cases are all that is compared with the oracle, op by op.
-func cases(o Options) []*Case {
+// cases are all that is compared with the oracle, op by op; persistent are those that only persistent kernels need.
+func cases(o Options, persistent bool) []*Case {
 	var list []*Case
 	for _, group := range [][]*Case{
 		packingCases(o), bufferCases(), embeddingCases(), normCases(), keeping(linearCases(o)), gateCases(), logitsCases(o),
-		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(), fusedCases(o), sizeCases(o), persistentCases(o),
+		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(), fusedCases(o), sizeCases(o),
 	} {
 		list = append(list, group...)
+	}
+	if persistent && !o.Short {
+		list = append(list, persistentCases()...)
 	}
 	return list
 }

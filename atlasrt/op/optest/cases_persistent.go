@@ -8,10 +8,7 @@ import (
 
 // persistentCases are calls of more outputs, picks or rows than persistent kernels have blocks for, which then take one tile after another:
 // what a block keeps from tile to tile is right or wrong only then. The other sizes are as small as they can be.
-func persistentCases(o Options) []*Case {
-	if o.Short {
-		return nil
-	}
+func persistentCases() []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
 		if scheme.Block() <= 32 { // others are for processors, which have no tiles
@@ -39,13 +36,13 @@ func persistentProducts(scheme op.Scheme) []*Case {
 	}
 	for _, rows := range []int{1, 3, 7} {
 		w, n, name := plain(8480, 96, rows)
-		list = append(list, of(name, op.GatedLinear{W: w, Rows: n, Eps: 1e-6}).with("Scale", factored(scheme)), tallLogits(scheme, 4240, 96, rows))
+		list = append(list, of(name, op.GatedLinear{W: w, Rows: n, Eps: 1e-6}).with("Scale", factored(scheme)), tallLogits(scheme, 6240, 96, rows))
 		w, n, name = plain(4256, 4160, rows)
 		list = append(list, of(name+", plain", op.Linear{W: w, Rows: n, OutPitch: w.Rows}).with(factored(scheme)))
 	}
-	sizes := []size{{34048, 96, 24}, {2112, 64, 1}, {2112, 64, 3}}
-	if scheme == op.SchemeBF16 { // of one row with so many columns
-		sizes = append(sizes, size{4240, 8256, 1})
+	sizes := []size{{2112, 64, 1}, {2112, 64, 3}, {6240, 96, 7}, {3072, 96, 11}, {4992, 96, 11}, {8064, 96, 11}, {4992, 96, 24}, {34048, 96, 24}, {2880, 96, 40}, {4992, 96, 40}, {5760, 96, 40}}
+	if scheme == op.SchemeBF16 { // of so many columns
+		sizes = append(sizes, size{4240, 8256, 1}, size{4256, 8256, 40})
 	}
 	for _, s := range sizes {
 		w, n, name := plain(s.outputs, s.cols, s.rows)
@@ -89,7 +86,7 @@ func persistentPrompts(scheme op.Scheme) []*Case {
 // persistentExperts are of few picks with many outputs, and of many experts.
 func persistentExperts(scheme op.Scheme) []*Case {
 	var list []*Case
-	for _, s := range []struct{ experts, outputs, cols, rows, top int }{{4, 2176, 64, 1, 2}, {4, 2176, 64, 3, 2}, {64, 640, 128, 64, 8}, {8, 1280, 128, 200, 2}, {8, 2816, 128, 330, 2}} {
+	for _, s := range []struct{ experts, outputs, cols, rows, top int }{{4, 3104, 64, 1, 2}, {4, 3104, 64, 3, 2}, {64, 640, 128, 64, 8}, {8, 1280, 128, 200, 2}, {8, 2816, 128, 330, 2}} {
 		ids := picks(s.rows, s.experts, s.top, 0)
 		w := experts(scheme, s.experts, s.outputs, whole(scheme, s.cols))
 		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.outputs, w.Cols, s.rows, s.top)

@@ -31,6 +31,8 @@ type Target struct {
 	// Rounds are the kernels that round activations before they multiply them, and by which rule of the oracle: what they give is
 	// compared with what the oracle makes of activations rounded likewise.
 	Rounds map[op.Kernel]string
+	// Persistent says that there are kernels whose blocks take one tile after another: some cases have more tiles than blocks.
+	Persistent bool
 	// Scratch is the scratch memory of a stream, in bytes; 0 means 256 MiB.
 	Scratch int64
 	// HostMemory says that the device's addresses are this process's own, so that Bench can read them from Go.
@@ -90,7 +92,7 @@ func Run(t Target, o Options) (Report, error) {
 			report.Results = append(report.Results, judge())
 		}
 	}
-	for _, c := range cases(o) {
+	for _, c := range cases(o, t.Persistent) {
 		add(c.Op, c.Name, func() Result { return j.judge(c) })
 	}
 	if t.Together {

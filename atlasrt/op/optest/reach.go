@@ -8,12 +8,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Reached are the kernels that Run launches of some sets of a bundle, for each how often. q runs nothing, so that no device is needed: a
+// Reached are the kernels that Run launches of some sets of b, for each how often. q runs nothing, so that no device is needed: a
 // kernel that is not among them is never compared with the oracle.
-func Reached(q op.Stream, act op.DType, sets ...bundle.Set) (map[op.Kernel]int, error) {
-	list, reached := cases(Options{}), map[op.Kernel]int{}
+func Reached(q op.Stream, b *bundle.Bundle, sets ...bundle.Set) (map[op.Kernel]int, error) {
+	list, reached := cases(Options{}, len(b.Persistent) > 0), map[op.Kernel]int{}
 	for _, set := range sets {
-		s := side{set: set, act: act}
+		s := side{set: set, act: b.Activations}
 		for _, c := range list {
 			l := &listener{Stream: q}
 			if err := s.call(c, l); err != nil {
