@@ -467,7 +467,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16_0":              132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "39280067c0030a49aedd4180e84f4dca",
+		Contract: "f031e2f2053ac6443bf6713a32e1ff1d",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -1195,7 +1195,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
 // kernels/h200/base/bf16/linear_few.toml:186;
 // kernels/h200/frag/few.toml:65, 77, 89;
-// kernels/h200/base/f8/linear_wide.toml:139, 198;
+// kernels/h200/base/f8/linear_wide.toml:138, 197;
 // kernels/h200/e4m3/fused.toml:62, 74, 86;
 // kernels/h200/base/f8block/linear_wide.toml:89, 109;
 // kernels/h200/base/nvfp4/linear_wide.toml:149;
@@ -1304,7 +1304,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 88;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55;
-// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 99, 119, 159, 178, 218, 231, 244;
+// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 98, 118, 158, 177, 217, 230, 243;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
 // kernels/h200/frag/held.toml:2, 16;
@@ -1526,7 +1526,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && (a.Rows <= 32 || a.W.Rows <= 5760 || a.W.Rounding != op.RoundingE4M3xRow || int64(a.W.Cols)%128 != 0):
 			s.launchLinearF8Split_64(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && a.Rows > 64 && (int64(a.W.Cols)%256 != 0 || a.W.Cols < 1024 || (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) > 66 || 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 80*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && a.Rows > 64 && (int64(a.W.Cols)%256 != 0 || a.W.Cols < 1024 || 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 80*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
 			s.launchLinearF8E4m3_128x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && a.W.Cols >= 1024 && a.Rows > 64:
 			s.launchLinearF8E4m3_64x128(q, a)
@@ -3781,7 +3781,7 @@ func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_wide.toml:139, order e4m3, activations rounded to e4m3xrow.
+// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_wide.toml:138, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -3794,7 +3794,7 @@ func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:198, order unpacked.
+// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:197, order unpacked.
 func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -5229,7 +5229,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_wide.toml:99, order e4m3, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_wide.toml:98, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -5242,7 +5242,7 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_wide.toml:119, order e4m3_halves, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_wide.toml:118, order e4m3_halves, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -5255,7 +5255,7 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_wide.toml:159, order e4m3_few, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_wide.toml:158, order e4m3_few, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -5268,7 +5268,7 @@ func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:178, order unpacked.
+// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:177, order unpacked.
 func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -5288,7 +5288,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:218, order wide.
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:217, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5303,7 +5303,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:231, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:230, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5318,7 +5318,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:244, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:243, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {

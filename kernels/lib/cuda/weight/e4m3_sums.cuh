@@ -12,7 +12,7 @@ namespace atlas {
 // kGroup: outputs that share a scale in checkpoints, 64 or 32.
 template <int kRows, int kOut, int kStages, int kCluster, int kGroup = 64>
 struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32> {
-    static constexpr int kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
+    static constexpr int kSlots = kStages, kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
     static constexpr int kGroups = kOut / kGroup, kGroupStrips = kGroup / 16, kGroupBytes = 64 / kGroupStrips;
     static constexpr int kMixed = 12 / kGroupStrips;  // the word behind those of groups: whether scales differ in one
     using base = wide<2, 128, kParts * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32>;
@@ -157,10 +157,12 @@ struct e4m3_whole_sums : e4m3_sums<kBlocks, kOut, Pipe, Stage> {
     static constexpr int kTogether = kBlocks ? 1 : 4, kSums = base::kSums;
     using base::base, base::pipe, base::left, base::last;
 
-    // Begins a further stage, and lets go of the one before.
+    // Begins a further stage of those summed together.
+    __device__ void begin_further(float (&c)[kSums]) { this->next_stage(), this->begin(c, 0, true); }
+    // The same, and lets go of the one before.
     __device__ void begin_more(float (&c)[kSums]) {
         const int before = last;
-        this->next_stage(), this->begin(c, 0, true);
+        begin_further(c);
         wait_products<1>();
         pipe.release(before);
     }
@@ -173,14 +175,22 @@ struct e4m3_whole_sums : e4m3_sums<kBlocks, kOut, Pipe, Stage> {
                 begin_more(c);
             }
         } else if constexpr (kTogether > 1) {
+            // Stages of this tile that the pipe holds beside the last one of the tile before, of which it is done then.
             const int first = last;
-            this->next_stage(), this->begin(c, 0, true);
-            const int second = last;
-            this->next_stage(), this->begin(c, 0, true);
-            done(slot), this->clear();
-            wait_products<1>();
-            pipe.release(first);
-            pipe.release(second);
+            begin_further(c);
+            if constexpr (Pipe::kSlots > 3) {
+                const int second = last;
+                begin_further(c);
+                done(slot), this->clear();
+                wait_products<1>();
+                pipe.release(first);
+                pipe.release(second);
+            } else {
+                done(slot), this->clear();
+                wait_products<1>();
+                pipe.release(first);
+                begin_more(c);
+            }
             begin_more(c);
         } else {
             done(slot), this->clear();
