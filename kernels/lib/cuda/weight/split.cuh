@@ -177,11 +177,12 @@ struct split {
         constexpr int kSource = kMine * kTeams * 2048;  // bytes that a block sends another
         const uint32_t parts = data + kPartsAt + threadIdx.x * 16;
         const int mine = (kQuads - rank + kSplit - 1) / kSplit;  // quads
-        if (threadIdx.x == 0) arrive_expecting(parts_there(), kSplit * mine * kTeams * 2048);
         if (count == 0)
             wait_cluster();
         else
             wait_barrier(parts_taken(), (count ^ 1) & 1);
+        // Not before: a block that is sent nothing ends this phase here, and a warp of it that waited for the last one would miss both.
+        if (threadIdx.x == 0) arrive_expecting(parts_there(), kSplit * mine * kTeams * 2048);
 #pragma unroll
         for (int q = 0; q < kQuads; q++) {
             const float *x = c[q / (kRows / 8)] + q % (kRows / 8) * 4;
