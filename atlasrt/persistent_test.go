@@ -20,7 +20,6 @@ func (l *launches) Launch(k op.Kernel, g op.Grid) { l.blocks[k] = max(l.blocks[k
 // Blocks of a persistent kernel, whose grid has no more of them than a number, take one tile after another. What they keep between two
 // tiles, phases of barriers and rings above all, is judged only by a case with as many tiles as that.
 func TestCasesFillPersistentGrids(t *testing.T) {
-	body := func(kernel string) string { return strings.TrimSuffix(kernel, "_add") } // LinearAdd's is Linear's
 	for _, b := range bundles() {
 		kernels := numbered(b)
 		l := launches{blocks: map[op.Kernel]uint32{}}
@@ -29,13 +28,13 @@ func TestCasesFillPersistentGrids(t *testing.T) {
 		}
 		blocks := map[string]uint32{}
 		for i, k := range kernels {
-			blocks[body(b.Kernels[i])] = max(blocks[body(b.Kernels[i])], l.blocks[k])
+			blocks[b.Kernels[i]] = l.blocks[k]
 		}
 		for name, most := range b.Persistent {
 			if strings.HasPrefix(name, "atlas_logits_") && strings.HasSuffix(name, "_long") {
 				continue // but for where sums go, the kernels of atlas_linear_…_long
 			}
-			if blocks := blocks[body(name)]; blocks < most {
+			if blocks := blocks[name]; blocks < most {
 				t.Errorf("%s %s: the most blocks that a case has are %d of %d", b.Hardware, name, blocks, most)
 			}
 		}

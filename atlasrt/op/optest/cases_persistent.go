@@ -37,16 +37,19 @@ func persistentProducts(scheme op.Scheme) []*Case {
 	for _, rows := range []int{1, 3, 7} {
 		w, n, name := plain(8480, 96, rows)
 		list = append(list, of(name, op.GatedLinear{W: w, Rows: n, Eps: 1e-6}).with("Scale", factored(scheme)), tallLogits(scheme, 6240, 96, rows))
-		w, n, name = plain(4256, 4160, rows)
-		list = append(list, of(name+", plain", op.Linear{W: w, Rows: n, OutPitch: w.Rows}).with(factored(scheme)))
 	}
-	sizes := []size{{2112, 64, 1}, {2112, 64, 3}, {6240, 96, 7}, {3072, 96, 11}, {4992, 96, 11}, {8064, 96, 11}, {4992, 96, 24}, {34048, 96, 24}, {2880, 96, 40}, {4992, 96, 40}, {5760, 96, 40}}
+	sizes := []size{
+		{2112, 64, 1}, {2112, 64, 3}, {6240, 96, 7}, {3072, 96, 11}, {4992, 96, 11}, {8064, 96, 11}, {4992, 96, 24}, {8064, 96, 24}, {34048, 96, 24},
+		{2880, 96, 40}, {4992, 96, 40}, {5760, 96, 40}, {8064, 96, 40}, {4256, 4160, 1}, {4256, 4160, 3}, {4256, 4160, 7},
+	}
 	if scheme == op.SchemeBF16 { // of so many columns
 		sizes = append(sizes, size{4240, 8256, 1}, size{4256, 8256, 40})
 	}
 	for _, s := range sizes {
 		w, n, name := plain(s.outputs, s.cols, s.rows)
-		list = append(list, of(name+", plain", op.Linear{W: w, Rows: n, OutPitch: w.Rows}).with(factored(scheme)))
+		list = append(list,
+			of(name+", plain", op.Linear{W: w, Rows: n, OutPitch: w.Rows}).with(factored(scheme)),
+			of(name, op.LinearAdd{W: w, Rows: n, OutPitch: w.Rows}).with(factored(scheme)))
 	}
 	for _, s := range []size{{6400, 96, 1}, {6336, 96, 1}, {6336, 256, 3}} {
 		w, n, name := plain(s.outputs, s.cols, s.rows)
@@ -92,7 +95,8 @@ func persistentExperts(scheme op.Scheme) []*Case {
 		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.outputs, w.Cols, s.rows, s.top)
 		list = append(list,
 			of(name, op.ExpertUp{W: w, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
-			of(name, op.ExpertDown{W: w, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
+			of(name, op.ExpertDown{W: w, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
+			of(name, op.ExpertDownAdd{W: w, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
 	}
 	return list
 }
