@@ -5,6 +5,7 @@ TAGS     = -tags nomsgpack
 CUDA     = .toolchain/cuda
 DEFAULT  = .cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LINT     = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GPU      = h200
 FUZZTIME = 60s
 SOAK     = 5
 GOLDEN   = ../shared
@@ -16,8 +17,8 @@ build: bin/atlasc ## compile the kernels of every CPU, then both programs
 	bin/atlasc build --hw 'cpu-*'
 	$(RUNTIME)
 
-cuda: bin/atlasc cuda-toolchain ## compile the kernels of an H200, then the server
-	bin/atlasc build --hw h200
+cuda: bin/atlasc cuda-toolchain ## compile the kernels of $(GPU), then the server
+	bin/atlasc build --hw $(GPU)
 	$(RUNTIME)
 
 cuda-all: bin/atlasc cuda-toolchain ## compile the kernels of every GPU, then the server
@@ -34,6 +35,7 @@ smoke: bin/atlasc cuda-toolchain ## compile one kernel of each body and scheme f
 	bin/atlasc build --smoke
 
 gpu-tests: cuda $(DEFAULT) ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
+	bin/atlasc build --late --hw $(GPU) --out bin/gpu/late
 	go test -c $(TAGS) -trimpath -ldflags '-s -w' -o bin/gpu/golden.test ./atlasrt
 	cp bin/atlasrt tools/gpu.sh tools/gpu_serve.sh tools/rates.py tools/peers/qwen3-*.json bin/gpu
 	mkdir -p bin/gpu/shared bin/gpu/cache && cp -r $(GOLDEN)/golden bin/gpu/shared && cp -r .cache/smollm2 bin/gpu/cache

@@ -29,6 +29,7 @@ type buildCommand struct {
 	NoCompile bool   `help:"Generate code only." xor:"smoke,ptx"`
 	Out       string `help:"Put images into DIR/HARDWARE/image.zst as well, where a running atlasrt --kernels DIR takes them up." type:"path" placeholder:"DIR"`
 	Smoke     bool   `help:"Where there is no image, compile and inspect one kernel of each body and weight scheme, and keep nothing." xor:"smoke"`
+	Late      bool   `help:"Compile GPU kernels whose warps are late at random wherever they wait, into --out alone: what relies on one being sooner than another fails there." xor:"smoke,ptx"`
 	PTX       string `name:"ptx" help:"Write the PTX of GPU kernels into a folder besides, for reading." type:"path" xor:"ptx" placeholder:"DIR"`
 }
 
@@ -38,6 +39,9 @@ func (c *buildCommand) Validate() error {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fmt.Errorf("pattern %q: %w", pattern, err)
 		}
+	}
+	if c.Late && c.Out == "" {
+		return errors.New("--late needs --out DIR: such kernels are for tests, not for a program to carry")
 	}
 	return nil
 }
@@ -67,17 +71,19 @@ func (c *buildCommand) build(env *environment) (*project, []*emit.Package, error
 	work := env.image
 	if c.Smoke {
 		work = env.smoke
+	} else if c.Late {
+		work = func(p *project, pkg *emit.Package) error { return env.late(p, pkg, c.Out) }
 	}
 	var failed, absent []error
 	for _, pkg := range packages {
 		var err error
-		if p.state(pkg) != built {
+		if c.Late || p.state(pkg) != built {
 			err = work(p, pkg)
 		}
 		if err == nil && c.PTX != "" && pkg.Hardware.Device == "cuda" {
 			err = env.ptx(p, pkg, c.PTX)
 		}
-		if err == nil && c.Out != "" && !c.Smoke {
+		if err == nil && c.Out != "" && !c.Smoke && !c.Late {
 			err = p.publish(pkg, c.Out)
 		}
 		if toolchain.IsMissing(err) {
@@ -120,12 +126,17 @@ func (c *buildCommand) generate(env *environment) (*project, []*emit.Package, er
 	return p, packages, p.write()
 }
 
-// publish copies an image to where a server follows it, unless it is there.
+// publish copies a package's image to where a server follows it.
 func (p *project) publish(pkg *emit.Package, out string) error {
 	image, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(pkg.Image())))
 	if err != nil {
 		return fmt.Errorf("publish the kernels of %s: %w", pkg.Hardware.Name, err)
 	}
+	return put(pkg, out, image)
+}
+
+// put writes an image to where a server follows it, unless it is there.
+func put(pkg *emit.Package, out string, image []byte) error {
 	file := filepath.Join(out, pkg.Hardware.Name, "image.zst")
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, image) {
 		return nil
@@ -155,8 +166,12 @@ func (c *buildCommand) choose(p *project) ([]*emit.Package, error) {
 	if len(chosen) == 0 {
 		return nil, usageError{fmt.Errorf("no target matches --hw %s --model %s --quant %s (atlasc list shows them)", c.HW, c.Model, c.Quant)}
 	}
-	if c.PTX != "" && !slices.ContainsFunc(chosen, func(pkg *emit.Package) bool { return pkg.Hardware.Device == "cuda" }) {
-		return nil, usageError{fmt.Errorf("--ptx: --hw %s is no GPU", c.HW)}
+	gpu := func(pkg *emit.Package) bool { return pkg.Hardware.Device == "cuda" }
+	if (c.PTX != "" || c.Late) && !slices.ContainsFunc(chosen, gpu) {
+		return nil, usageError{fmt.Errorf("--ptx and --late are for GPUs: --hw %s is none", c.HW)}
+	}
+	if c.Late {
+		chosen = slices.DeleteFunc(chosen, func(pkg *emit.Package) bool { return !gpu(pkg) })
 	}
 	if c.Native {
 		return native(chosen, readCPUInfo())

@@ -1,5 +1,7 @@
 // Loads and asynchronous copies of 16 bytes.
 #pragma once
+#include "lib/cuda/ptx/late.cuh"
+
 #include <stdint.h>
 
 namespace atlas {
@@ -32,6 +34,7 @@ __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_
 // Waits until at most kLeft groups are on their way.
 template <int kLeft>
 __device__ __forceinline__ void wait_copies() {
+    perhaps_late();
     asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
