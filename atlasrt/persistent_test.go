@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
@@ -31,9 +30,6 @@ func TestCasesFillPersistentGrids(t *testing.T) {
 			blocks[b.Kernels[i]] = l.blocks[k]
 		}
 		for name, most := range b.Persistent {
-			if strings.HasPrefix(name, "atlas_logits_") && strings.HasSuffix(name, "_long") {
-				continue // but for where sums go, the kernels of atlas_linear_…_long
-			}
 			if blocks := blocks[name]; blocks < most {
 				t.Errorf("%s %s: the most blocks that a case has are %d of %d", b.Hardware, name, blocks, most)
 			}

@@ -44,6 +44,7 @@ func persistentProducts(scheme op.Scheme) []*Case {
 	}
 	if scheme == op.SchemeBF16 { // of so many columns
 		sizes = append(sizes, size{4240, 8256, 1}, size{4256, 8256, 40})
+		list = append(list, tallLogits(scheme, 4240, 8256, 1))
 	}
 	for _, s := range sizes {
 		w, n, name := plain(s.outputs, s.cols, s.rows)
@@ -55,7 +56,10 @@ func persistentProducts(scheme op.Scheme) []*Case {
 		w, n, name := plain(s.outputs, s.cols, s.rows)
 		list = append(list, of(name, op.NormLinear{W: w, Rows: n, OutPitch: w.Rows, Eps: 1e-6}).with(factored(scheme)))
 	}
-	return append(list, tallLogits(scheme, 51200, 96, 11), tallLogits(scheme, 34048, 96, 40), tallLogits(scheme, 25600, 96, 70))
+	for _, s := range []size{{51200, 96, 11}, {34048, 96, 40}, {25600, 96, 70}, {4256, 4160, 3}, {4256, 4160, 7}} {
+		list = append(list, tallLogits(scheme, s.outputs, s.cols, s.rows))
+	}
+	return list
 }
 
 // persistentPrompts are of many rows, as they are and, where a scheme's checkpoints ask for it, rounded.
