@@ -1,5 +1,6 @@
-// What looks for kernels that rely on one warp being sooner than another: compiled with ATLAS_LATE (atlasc build --late), a warp is late by up
-// to 65 µs, one time in eight, wherever it may wait or tells others something. Otherwise this is nothing.
+// What looks for kernels that rely on one warp being sooner than another: compiled with ATLAS_LATE (atlasc build --late), a warp is late wherever
+// it may wait or tells others something, one time in eight by up to 16 µs, one time in 512 by up to half a millisecond, in which others go
+// round a pipe many times. Otherwise this is nothing.
 #pragma once
 
 namespace atlas {
@@ -7,16 +8,17 @@ namespace atlas {
 __device__ __forceinline__ void perhaps_late() {
 #ifdef ATLAS_LATE
     asm volatile(
-        "{\n.reg .pred late;\n.reg .b32 dice, warp;\n"
+        "{\n.reg .pred late, very;\n.reg .b32 dice, some, much;\n"
         "mov.u32 dice, %clock;\n"
-        "mov.u32 warp, %warpid;\n"
-        "mad.lo.u32 dice, warp, 0x632be5ab, dice;\n"
+        "mov.u32 some, %warpid;\n"
+        "mad.lo.u32 dice, some, 0x632be5ab, dice;\n"
         "mul.lo.u32 dice, dice, 0x9e3779b1;\n"
-        "shr.u32 warp, dice, 29;\n"
-        "setp.eq.u32 late, warp, 0;\n"
-        "shr.u32 dice, dice, 13;\n"
-        "and.b32 dice, dice, 0xffff;\n"
-        "@late nanosleep.u32 dice;\n}" ::: "memory");
+        "setp.lt.u32 late, dice, 0x20000000;\n"
+        "setp.lt.u32 very, dice, 0x00800000;\n"
+        "and.b32 some, dice, 0x3fff;\n"
+        "and.b32 much, dice, 0x7ffff;\n"
+        "selp.b32 some, much, some, very;\n"
+        "@late nanosleep.u32 some;\n}" ::: "memory");
 #endif
 }
 
