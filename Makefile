@@ -42,7 +42,7 @@ gpu-tests: cuda $(DEFAULT) ## bin/gpu.tgz, to be unpacked on a machine with a GP
 	tar -C bin -czf bin/gpu.tgz gpu
 
 arm64: arm64-toolchain build testdata ## compile for arm64 and run it under an emulator
-	tools/arm64.sh
+	ATLAS_TESTDATA=$(abspath $(GOLDEN)) tools/arm64.sh
 
 arm64-toolchain: ## cross compiler and emulator, where they are missing
 	@{ command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64-static; } >/dev/null || \

@@ -22,7 +22,7 @@ done
 
 echo "== device and golden checkpoints"
 GOARCH=arm64 go test -tags nomsgpack -exec "$qemu -cpu max" -timeout 60m ./atlasrt/device/cpu
-GOARCH=arm64 go test -tags nomsgpack -exec "$qemu -cpu max" -timeout 60m -run 'TestExactKernels|TestDefaultKernels' ./atlasrt
+CI=true GOARCH=arm64 go test -tags nomsgpack -exec "$qemu -cpu max" -timeout 60m -run 'TestExactKernels|TestDefaultKernels' ./atlasrt
 
 echo "== SmolLM2"
 chat="run --model smollm2 --temperature 0 --max-tokens 8 --max-context 128"
