@@ -25,13 +25,9 @@ func TestCasesFillPersistentGrids(t *testing.T) {
 		if _, err := optest.Reached(&l, b, b.New(kernels, func(string) bool { return false }), b.New(kernels, func(option string) bool { return option == "exact" })); err != nil {
 			t.Fatal(err)
 		}
-		blocks := map[string]uint32{}
 		for i, k := range kernels {
-			blocks[b.Kernels[i]] = l.blocks[k]
-		}
-		for name, most := range b.Persistent {
-			if blocks := blocks[name]; blocks < most {
-				t.Errorf("%s %s: the most blocks that a case has are %d of %d", b.Hardware, name, blocks, most)
+			if most := b.Persistent[b.Kernels[i]]; l.blocks[k] < most {
+				t.Errorf("%s %s: the most blocks that a case has are %d of %d", b.Hardware, b.Kernels[i], l.blocks[k], most)
 			}
 		}
 		if b.Hardware == "h200" && len(b.Persistent) < 100 {

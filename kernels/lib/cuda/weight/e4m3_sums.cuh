@@ -175,7 +175,7 @@ struct e4m3_whole_sums : e4m3_sums<kBlocks, kOut, Pipe, Stage> {
                 begin_more(c);
             }
         } else if constexpr (kTogether > 1) {
-            // Stages of this tile that the pipe holds beside the last one of the tile before, of which it is done then.
+            // As many stages of this tile as the pipe holds beside the last one of the tile before, which ends once that one is done.
             const int first = last;
             begin_further(c);
             if constexpr (Pipe::kSlots > 3) {
