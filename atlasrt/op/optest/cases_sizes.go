@@ -95,8 +95,10 @@ func sizedProducts(scheme op.Scheme) []*Case {
 	gated := []shape{{256, 96}}
 	if matrix(scheme, 1, 1).Rounding != op.RoundingNone {
 		gated = append(gated, shape{384, 640}, shape{6336, 128})
-		w := matrix(scheme, 40, 640)
-		list = append(list, of(fmt.Sprintf("%s 40×640 rows 2051", scheme), op.Linear{W: w, Rows: 2051, OutPitch: w.Rows}).with(factored(scheme)))
+		for _, s := range []size{{40, 640, 2051}, {72, 4096, 40}, {136, 4096, 70}, {136, 4224, 70}, {12488, 1280, 66}} { // all but the first: a last tile of few outputs and many columns
+			w := matrix(scheme, s.outputs, s.cols)
+			list = append(list, of(fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, s.cols, s.rows), op.Linear{W: w, Rows: int32(s.rows), OutPitch: w.Rows}).with(factored(scheme)))
+		}
 	}
 	for _, s := range gated {
 		w := matrix(scheme, s.rows, whole(scheme, s.cols))

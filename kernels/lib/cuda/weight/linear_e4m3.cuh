@@ -33,17 +33,18 @@ __device__ void linear_e4m3(const atlas_Linear &a, void *scratch) {
     atlas::release_next();
     if (pipe_t::copies()) {
         atlas::give_registers<56>();
-        // Each warp copies kTeams strips, and codes or scales of a part of the columns.
+        // Each warp copies kTeams strips, be their outputs there or not, and codes or scales of a part of the columns. So each is waited for in
+        // every stage, and never a round of the pipe behind.
         const int piece = atlas::warp() % 4, lane = atlas::lane();
         atlas::stage<kStages> now;
         for (int i = first_tile; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-            const int slot_of_lane = piece * kTeams + lane, first = (at.out * kCluster + pipe.rank) * (kOut / 16), there = max(0, min(kOut / 16, strips - first));
-            const uint8_t *strip = lane < kTeams && slot_of_lane < there ? atlas::frag<kScheme>::strip(a.W, 0, first + slot_of_lane) : nullptr;
+            const int slot_of_lane = piece * kTeams + lane, first = (at.out * kCluster + pipe.rank) * (kOut / 16);
+            const uint8_t *strip = lane < kTeams ? atlas::frag<kScheme>::strip(a.W, 0, min(first + slot_of_lane, strips - 1)) : nullptr;
             const auto copy_weights = [&](int slot, int step) {
                 const uint32_t full = pipe.full + slot * 8;
                 const int parts = min(kParts, blocks - step * kParts);
-                if (piece == 0 && lane == 0) atlas::arrive_expecting(full, parts * (there * 2048 + kRows * (kBlocks ? 132 : 128)));
+                if (piece == 0 && lane == 0) atlas::arrive_expecting(full, parts * (kOut / 16 * 2048 + kRows * (kBlocks ? 132 : 128)));
                 if (strip) atlas::copy_bulk(pipe.strip(slot, slot_of_lane), strip + size_t(step) * pipe_t::kStrip, parts * 2048, full);
             };
             const auto copy_rows = [&](int slot, int step) {

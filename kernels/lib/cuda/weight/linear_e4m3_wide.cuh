@@ -26,8 +26,8 @@ struct e4m3_tile {
 
     __device__ e4m3_tile(const atlas_Weight &w, const wide_tile &at, int rank) : w(w), row((at.row * kCluster + rank) * kRows), out(at.out * kWidth) {}
     __device__ int output(int i) const { return kGated && i >= kWidth ? w.Rows / 2 + out + i - kWidth : out + i; }
-    __device__ int strips() const { return kGated ? kOut / 16 : min(kOut / 16, (w.Rows + 15) / 16 - out / 16); }
-    __device__ int strip(int i) const { return output(i * 16) / 16; }
+    // One for each 16 outputs, be they there or not: whoever copies them is waited for in every stage, and so never a round of the pipe behind.
+    __device__ int strip(int i) const { return min(output(i * 16), w.Rows - 1) / 16; }
 };
 
 }  // namespace atlas
@@ -40,7 +40,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
     constexpr int kParts = pipe_t::kParts, kStrips = pipe_t::kStrips;
     const pipe_t pipe;
     const atlas::e4m3_tiles<true> in(scratch, a.Rows, a.W.Cols);
-    const int blocks = a.W.Cols / 128, steps = (blocks + kParts - 1) / kParts, outs = kGated ? a.W.Rows / 2 : a.W.Rows, lane = atlas::lane();
+    const int blocks = a.W.Cols / 128, steps = blocks / kParts, outs = kGated ? a.W.Rows / 2 : a.W.Rows, lane = atlas::lane();
     const int row_tiles = (a.Rows + kRows * kCluster - 1) / (kRows * kCluster), out_tiles = (outs + tile_t::kWidth - 1) / tile_t::kWidth, tiles = row_tiles * out_tiles;
     const int first = blockIdx.x / kCluster, stride = gridDim.x / kCluster;
     atlas::release_next();
@@ -51,15 +51,15 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
             atlas::wait_for_previous();
             for (int i = first; i < tiles; i += stride) {
                 const tile_t tile(a.W, atlas::place_tile<16>(i, row_tiles, out_tiles), pipe.rank);
-                const int strips = tile.strips(), row = min(tile.row, in.rows - kRows), part = lane % kParts;
+                const int row = min(tile.row, in.rows - kRows), part = lane % kParts;
 #pragma unroll 1
                 for (int step = 0; step < steps; step++, now.next()) {
                     const uint32_t full = pipe.full + now.slot * 8;
-                    const int block = step * kParts + part, parts = min(kParts, blocks - step * kParts), scaled = kBlocks ? parts : step == steps - 1;
+                    const int block = step * kParts + part, scaled = kBlocks ? kParts : step == steps - 1;
                     atlas::wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
-                    if (lane == 0) atlas::arrive_expecting(full, parts * (kRows * 128 + strips * 2048) + scaled * kRows * 4);
+                    if (lane == 0) atlas::arrive_expecting(full, kParts * (kRows * 128 + kStrips * 2048) + scaled * kRows * 4);
                     __syncwarp();
-                    if (lane < parts) atlas::copy_bulk(pipe.rows(now.slot) + part * kRows * 128, in.tile(block, row), kRows * 128, full);
+                    if (lane < kParts) atlas::copy_bulk(pipe.rows(now.slot) + part * kRows * 128, in.tile(block, row), kRows * 128, full);
                     if (lane >= kParts && lane < kParts + scaled) atlas::copy_bulk(pipe.row_scales(now.slot, part), in.scale(kBlocks ? block : 0, row), kRows * 4, full);
                 }
             }
@@ -67,7 +67,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
             for (int i = first; i < tiles; i += stride) {
                 const tile_t tile(a.W, atlas::place_tile<16>(i, row_tiles, out_tiles), pipe.rank);
                 const int strip = lane % 16, part = lane / 16;
-                const float *scales = part < kParts && strip < tile.strips() ? atlas::strip_scales<kScheme>(a.W, 0, tile.strip(strip)) : nullptr;
+                const float *scales = part < kParts && strip < kStrips ? atlas::strip_scales<kScheme>(a.W, 0, tile.strip(strip)) : nullptr;
                 const auto load = [&](int step) { return scales && step * kParts + part < blocks ? scales[step * kParts + part] : 0.0f; };
                 float next = load(0);
 #pragma unroll 1
@@ -99,12 +99,12 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
             const int strip = lane % kStrips, unit = (atlas::warp() - 10) * kParts + lane / kStrips;
             for (int i = first; i < tiles; i += stride) {
                 const tile_t tile(a.W, atlas::place_tile<16>(i, row_tiles, out_tiles), pipe.rank);
-                const bool copies = lane < kStrips * kParts && strip < tile.strips() && strip % kCluster == pipe.rank;
+                const bool copies = lane < kStrips * kParts && strip % kCluster == pipe.rank;
                 const uint8_t *from = copies ? atlas::frag<kScheme>::strip(a.W, 0, tile.strip(strip)) + unit * 1024 : nullptr;
 #pragma unroll 1
                 for (int step = 0; step < steps; step++, now.next()) {
                     atlas::wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
-                    if (!from || step * kParts + unit / 2 >= blocks) continue;
+                    if (!from) continue;
                     const uint32_t full = pipe.full + now.slot * 8, to = pipe.weights(now.slot, unit) + strip * 1024;
                     if constexpr (kCluster > 1)
                         atlas::copy_bulk_to(to, from + size_t(step) * kParts * 2048, 1024, full, (1 << kCluster) - 1);
