@@ -35,7 +35,7 @@ smoke: bin/atlasc cuda-toolchain ## compile one kernel of each body and scheme f
 	bin/atlasc build --smoke
 
 gpu-tests: cuda $(DEFAULT) ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
-	bin/atlasc build --late --hw $(GPU) --out bin/gpu/late
+	bin/atlasc build --jitter --hw $(GPU) --out bin/gpu/jitter
 	go test -c $(TAGS) -trimpath -ldflags '-s -w' -o bin/gpu/golden.test ./atlasrt
 	cp bin/atlasrt tools/gpu.sh tools/gpu_serve.sh tools/rates.py tools/peers/qwen3-*.json bin/gpu
 	mkdir -p bin/gpu/shared bin/gpu/cache && cp -r $(GOLDEN)/golden bin/gpu/shared && cp -r .cache/smollm2 bin/gpu/cache

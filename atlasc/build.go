@@ -29,7 +29,7 @@ type buildCommand struct {
 	NoCompile bool   `help:"Generate code only." xor:"smoke,ptx"`
 	Out       string `help:"Put images into DIR/HARDWARE/image.zst as well, where a running atlasrt --kernels DIR takes them up." type:"path" placeholder:"DIR"`
 	Smoke     bool   `help:"Where there is no image, compile and inspect one kernel of each body and weight scheme, and keep nothing." xor:"smoke"`
-	Late      bool   `help:"Compile GPU kernels whose warps are late at random wherever they wait, into --out alone: what relies on one being sooner than another fails there." xor:"smoke,ptx"`
+	Jitter    bool   `help:"Compile GPU kernels whose warps are late at random wherever they wait, into --out alone: what relies on one being sooner than another fails there." xor:"smoke,ptx"`
 	PTX       string `name:"ptx" help:"Write the PTX of GPU kernels into a folder besides, for reading." type:"path" xor:"ptx" placeholder:"DIR"`
 }
 
@@ -40,8 +40,8 @@ func (c *buildCommand) Validate() error {
 			return fmt.Errorf("pattern %q: %w", pattern, err)
 		}
 	}
-	if c.Late && c.Out == "" {
-		return errors.New("--late needs --out DIR: such kernels are for tests, not for a program to carry")
+	if c.Jitter && c.Out == "" {
+		return errors.New("--jitter needs --out DIR: such kernels are for tests, not for a program to carry")
 	}
 	return nil
 }
@@ -68,24 +68,9 @@ func (c *buildCommand) build(env *environment) (*project, []*emit.Package, error
 	if err != nil || c.NoCompile {
 		return p, nil, err
 	}
-	work := env.image
-	if c.Smoke {
-		work = env.smoke
-	} else if c.Late {
-		work = func(p *project, pkg *emit.Package) error { return env.late(p, pkg, c.Out) }
-	}
 	var failed, absent []error
 	for _, pkg := range packages {
-		var err error
-		if c.Late || p.state(pkg) != built {
-			err = work(p, pkg)
-		}
-		if err == nil && c.PTX != "" && pkg.Hardware.Device == "cuda" {
-			err = env.ptx(p, pkg, c.PTX)
-		}
-		if err == nil && c.Out != "" && !c.Smoke && !c.Late {
-			err = p.publish(pkg, c.Out)
-		}
+		err := c.make(env, p, pkg)
 		if toolchain.IsMissing(err) {
 			absent = append(absent, err)
 			if len(packages) > 1 {
@@ -102,6 +87,31 @@ func (c *buildCommand) build(env *environment) (*project, []*emit.Package, error
 		p = nil
 	}
 	return p, packages, errors.Join(failed...)
+}
+
+// make does for one hardware what was asked for.
+func (c *buildCommand) make(env *environment, p *project, pkg *emit.Package) error {
+	if c.Jitter {
+		return env.jitter(p, pkg, c.Out)
+	}
+	work := env.image
+	if c.Smoke {
+		work = env.smoke
+	}
+	if p.state(pkg) != built {
+		if err := work(p, pkg); err != nil {
+			return err
+		}
+	}
+	if c.PTX != "" && pkg.Hardware.Device == "cuda" {
+		if err := env.ptx(p, pkg, c.PTX); err != nil {
+			return err
+		}
+	}
+	if c.Out != "" && !c.Smoke {
+		return p.publish(pkg, c.Out)
+	}
+	return nil
 }
 
 // generate reads the sources, writes the code, and returns what is to be compiled. Nobody else writes meanwhile.
@@ -167,10 +177,10 @@ func (c *buildCommand) choose(p *project) ([]*emit.Package, error) {
 		return nil, usageError{fmt.Errorf("no target matches --hw %s --model %s --quant %s (atlasc list shows them)", c.HW, c.Model, c.Quant)}
 	}
 	gpu := func(pkg *emit.Package) bool { return pkg.Hardware.Device == "cuda" }
-	if (c.PTX != "" || c.Late) && !slices.ContainsFunc(chosen, gpu) {
-		return nil, usageError{fmt.Errorf("--ptx and --late are for GPUs: --hw %s is none", c.HW)}
+	if (c.PTX != "" || c.Jitter) && !slices.ContainsFunc(chosen, gpu) {
+		return nil, usageError{fmt.Errorf("--ptx and --jitter are for GPUs: --hw %s is none", c.HW)}
 	}
-	if c.Late {
+	if c.Jitter {
 		chosen = slices.DeleteFunc(chosen, func(pkg *emit.Package) bool { return !gpu(pkg) })
 	}
 	if c.Native {

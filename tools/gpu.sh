@@ -1,12 +1,12 @@
 #!/bin/sh
 # What only a GPU can prove. `make gpu-tests` packs this file with static programs and checkpoints into bin/gpu.tgz; unpack that on
 # the machine with the GPU and run it there:
-#   ./gpu.sh [hardware] [ops|late|golden|steps|serve|sanitizer ...]
+#   ./gpu.sh [hardware] [ops|jitter|golden|steps|serve|sanitizer ...]
 set -u
 cd "$(dirname "$0")"
 hardware=${1:-h200}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- ops late golden steps serve sanitizer
+[ $# -gt 0 ] || set -- ops jitter golden steps serve sanitizer
 export ATLAS_TESTDATA="$PWD/shared" ATLAS_CACHE="$PWD/cache"
 failed=0
 check() { echo "== $*"; "$@" || { echo "== failed: $*"; failed=1; }; }
@@ -14,7 +14,7 @@ check() { echo "== $*"; "$@" || { echo "== failed: $*"; failed=1; }; }
 for what in "$@"; do
     case $what in
     ops) check ./atlasrt ops test --hardware "$hardware" ;;
-    late) check ./atlasrt ops test --hardware "$hardware" --kernels late --patience 10m ;; # warps wait at random
+    jitter) check ./atlasrt ops test --hardware "$hardware" --kernels jitter --patience 10m ;; # warps wait at random
     golden) check ./golden.test -test.run "/.*/$hardware|SmolLM2/$hardware|Circumstances/$hardware|GPUAgrees" -test.skip /cpu- ;;
     steps) # at sizes of real models, of every scheme and of many sizes: a kernel that waits for itself does so here
         for type in bf16 q8_0 q4_0 q4_1 f8 f8block nvfp4; do
@@ -30,7 +30,7 @@ for what in "$@"; do
         for tool in memcheck racecheck; do
             check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name kernel_substring=atlas_ ./atlasrt ops test --hardware "$hardware" --short --patience 30m
         done ;;
-    *) echo "unknown: $what (ops, late, golden, steps, serve or sanitizer)"; exit 2 ;;
+    *) echo "unknown: $what (ops, jitter, golden, steps, serve or sanitizer)"; exit 2 ;;
     esac
 done
 exit $failed

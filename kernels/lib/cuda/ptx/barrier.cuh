@@ -1,7 +1,7 @@
 // Barriers in shared memory that count arrivals and bytes, blocks of a cluster, registers of a warpgroup. Addresses are
 // those of the shared window. A barrier's phases count from zero; waits name a phase by its lowest bit.
 #pragma once
-#include "lib/cuda/ptx/late.cuh"
+#include "lib/cuda/ptx/jitter.cuh"
 
 #include <stdint.h>
 
@@ -17,25 +17,25 @@ __device__ __forceinline__ void fence_barriers() { asm volatile("fence.mbarrier_
 // Where lanes stored or read what the barrier is about, each of them arrives. One for all after __syncwarp is ordered as well, but
 // the race checker does not follow it, and costs the same.
 __device__ __forceinline__ void arrive(uint32_t barrier) {
-    perhaps_late();
+    jitter();
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Arrives once the copies that this thread began are there, which is an arrival among those that the barrier was made for.
 __device__ __forceinline__ void arrive_after_copies(uint32_t barrier) {
-    perhaps_late();
+    jitter();
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
 // Arrives, and lets the phase end no sooner than the bytes have come.
 __device__ __forceinline__ void arrive_expecting(uint32_t barrier, int bytes) {
-    perhaps_late();
+    jitter();
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
 // Arrives at the same barrier of a block of the cluster. Orders what tensor cores and the copy engine did, not what threads wrote.
 __device__ __forceinline__ void arrive_at(uint32_t barrier, int block) {
-    perhaps_late();
+    jitter();
     asm volatile(
         "{\n.reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
@@ -44,7 +44,7 @@ __device__ __forceinline__ void arrive_at(uint32_t barrier, int block) {
 }
 
 __device__ __forceinline__ void wait_barrier(uint32_t barrier, int parity) {
-    perhaps_late();
+    jitter();
     asm volatile(
         "{\n.reg .pred done;\n"
         "again:\n"
@@ -62,7 +62,7 @@ __device__ __forceinline__ int dynamic_shared_bytes() {
 
 // Waits for every thread of the cluster.
 __device__ __forceinline__ void sync_cluster() {
-    perhaps_late();
+    jitter();
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
 __device__ __forceinline__ int cluster_rank() {
@@ -74,14 +74,14 @@ __device__ __forceinline__ int cluster_rank() {
 // Waits for kThreads threads at named barrier id, 1 … 15.
 template <int kThreads>
 __device__ __forceinline__ void sync_named(int id) {
-    perhaps_late();
+    jitter();
     asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
 }
 
 // Arrives there and goes on; those that wait count it among kThreads.
 template <int kThreads>
 __device__ __forceinline__ void arrive_named(int id) {
-    perhaps_late();
+    jitter();
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
 }
 

@@ -27,11 +27,11 @@ __device__ __forceinline__ void store_counted(uint32_t to, float2 x, uint32_t ba
 // Every thread of the cluster arrives, and waits for the others later: then they have begun, and barriers that fence_barriers followed can
 // be used. Nothing else is ordered, since that is a fence of all memory, behind which stores wait until they are done.
 __device__ __forceinline__ void arrive_cluster() {
-    perhaps_late();
+    jitter();
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 __device__ __forceinline__ void wait_cluster() {
-    perhaps_late();
+    jitter();
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 

@@ -1,6 +1,6 @@
 // Programmatic dependent launch. A launch without the attribute waits for nothing here.
 #pragma once
-#include "lib/cuda/ptx/late.cuh"
+#include "lib/cuda/ptx/jitter.cuh"
 
 #include <stdint.h>
 
@@ -9,13 +9,13 @@ namespace atlas {
 // Waits until the kernels before this one are done and their results are seen. Every block calls it, also one that has
 // nothing to do: the kernel after this one waits for this one alone.
 __device__ __forceinline__ void wait_for_previous() {
-    perhaps_late();
+    jitter();
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 // Lets the next kernel start, as far as it needs no results.
 __device__ __forceinline__ void release_next() {
-    perhaps_late();
+    jitter();
     asm volatile("griddepcontrol.launch_dependents;" :::);
 }
 

@@ -1,6 +1,6 @@
 // Loads and asynchronous copies of 16 bytes.
 #pragma once
-#include "lib/cuda/ptx/late.cuh"
+#include "lib/cuda/ptx/jitter.cuh"
 
 #include <stdint.h>
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_
 // Waits until at most kLeft groups are on their way.
 template <int kLeft>
 __device__ __forceinline__ void wait_copies() {
-    perhaps_late();
+    jitter();
     asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 

@@ -33,13 +33,13 @@ __device__ __forceinline__ void add_peer(uint32_t there, uint64_t x) {
 
 // Arrives at a block's barrier after what this thread, and those that it has met since, stored in that block.
 __device__ __forceinline__ void arrive_peer(uint32_t there) {
-    perhaps_late();
+    jitter();
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
 }
 
 // Waits for a phase of a barrier at which other blocks arrive, and sees what they stored.
 __device__ __forceinline__ void wait_peers(uint32_t barrier, int parity) {
-    perhaps_late();
+    jitter();
     asm volatile(
         "{\n.reg .pred done;\n"
         "again:\n"

@@ -1,12 +1,12 @@
-// What looks for kernels that rely on one warp being sooner than another: compiled with ATLAS_LATE (atlasc build --late), a warp is late wherever
-// it may wait or tells others something, one time in eight by up to 16 µs, one time in 512 by up to half a millisecond, in which others go
-// round a pipe many times. Otherwise this is nothing.
+// What looks for kernels that rely on one warp being sooner than another: compiled with ATLAS_JITTER (atlasc build --jitter), a warp is late
+// wherever it may wait or tells others something, one time in eight by up to 16 µs, one time in 512 by up to half a millisecond, in which
+// others go round a pipe many times. Otherwise this is nothing.
 #pragma once
 
 namespace atlas {
 
-__device__ __forceinline__ void perhaps_late() {
-#ifdef ATLAS_LATE
+__device__ __forceinline__ void jitter() {
+#ifdef ATLAS_JITTER
     asm volatile(
         "{\n.reg .pred late, very;\n.reg .b32 dice, some, much;\n"
         "mov.u32 dice, %clock;\n"

@@ -7,14 +7,14 @@ import (
 	"github.com/atlas-inference/atlas/atlasc/internal/emit"
 )
 
-// late compiles a GPU's kernels with warps that are late at random (kernels/lib/cuda/ptx/late.cuh) and puts the image into DIR/<hardware>.
+// jitter compiles a GPU's kernels with warps that are late at random (kernels/lib/cuda/ptx/jitter.cuh) and puts the image into DIR/<hardware>.
 // Their budgets of registers and stack are not asked, since to be late takes some.
-func (env *environment) late(p *project, pkg *emit.Package, out string) error {
+func (env *environment) jitter(p *project, pkg *emit.Package, out string) error {
 	of := *pkg
 	of.Units = slices.Clone(pkg.Units)
 	for i := range of.Units {
 		u := &of.Units[i]
-		u.Flags = append(slices.Clone(u.Flags), "-DATLAS_LATE")
+		u.Flags = append(slices.Clone(u.Flags), "-DATLAS_JITTER")
 		u.Launches = slices.Clone(u.Launches)
 		for j := range u.Launches {
 			u.Launches[j].MaxRegisters, u.Launches[j].MaxStack = 0, 1<<16
