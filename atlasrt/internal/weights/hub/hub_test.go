@@ -132,14 +132,22 @@ func TestResumesAfterCuts(t *testing.T) {
 func TestResumesInALaterRun(t *testing.T) {
 	h := newHub(t)
 	cache := t.TempDir()
-	stopped := false
+	refusing := true    // the rest of what was cut
+	var ranges []string // that were asked for
 	h.serve = func(w http.ResponseWriter, r *http.Request, content []byte) {
-		if stopped {
+		asked := r.Header.Get("Range")
+		h.mutex.Lock()
+		ranges = append(ranges, asked)
+		refuse := refusing && r.URL.Path == "/1.safetensors"
+		h.mutex.Unlock()
+		switch {
+		case refuse && asked == "":
+			cutting(w, r, content)
+		case refuse:
 			w.WriteHeader(http.StatusForbidden)
-			return
+		default:
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 		}
-		stopped = true
-		cutting(w, r, content)
 	}
 	if _, err := h.get(cache, model, nil); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Fatalf("cut and then refused: %v, want 403", err)
@@ -147,13 +155,9 @@ func TestResumesInALaterRun(t *testing.T) {
 	if parts, _ := filepath.Glob(filepath.Join(cache, "models--acme--tiny", "blobs", "*.part")); len(parts) == 0 {
 		t.Error("no .part file was kept")
 	}
-	var ranges []string
-	h.serve = func(w http.ResponseWriter, r *http.Request, content []byte) {
-		h.mutex.Lock()
-		ranges = append(ranges, r.Header.Get("Range"))
-		h.mutex.Unlock()
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-	}
+	h.mutex.Lock()
+	refusing, ranges = false, nil
+	h.mutex.Unlock()
 	path, err := h.get(cache, model, nil)
 	if err != nil {
 		t.Fatal(err)
