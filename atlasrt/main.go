@@ -27,6 +27,7 @@ type commands struct {
 	Logits   logitsCommand   `cmd:"" help:"Write the logits of given tokens to a safetensors file."`
 	Eval     evalCommand     `cmd:"" help:"Measure a model's perplexity on a text."`
 	Bench    benchCommand    `cmd:"" help:"Measure prompt and decode rates."`
+	Dummy    dummyCommand    `cmd:"" help:"Write a checkpoint of made-up weights."`
 	Inspect  inspectCommand  `cmd:"" help:"List what a checkpoint holds."`
 	Tokenize tokenizeCommand `cmd:"" help:"Turn strings into token ids."`
 	Render   renderCommand   `cmd:"" help:"Print the exact prompt for a chat request."`

@@ -1,12 +1,12 @@
 #!/bin/sh
 # What only a GPU can prove. `make gpu-tests` packs this file with static programs and checkpoints into bin/gpu.tgz; unpack that on
 # the machine with the GPU and run it there:
-#   ./gpu.sh [hardware] [ops|jitter|golden|steps|serve|sanitizer ...]
+#   ./gpu.sh [hardware] [ops|jitter|golden|steps|serve|start|sanitizer ...]
 set -u
 cd "$(dirname "$0")"
 hardware=${1:-h200}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- ops jitter golden steps serve sanitizer
+[ $# -gt 0 ] || set -- ops jitter golden steps serve start sanitizer
 export ATLAS_TESTDATA="$PWD/shared" ATLAS_CACHE="$PWD/cache"
 failed=0
 check() { echo "== $*"; "$@" || { echo "== failed: $*"; failed=1; }; }
@@ -26,11 +26,18 @@ for what in "$@"; do
             done
         done ;;
     serve) check ./gpu_serve.sh "$hardware" ;;
+    start) # from a checkpoint of 8 billion weights, just written and so in the page cache, to the second token, by stages
+        for type in bf16 f8block nvfp4; do
+            rm -rf start
+            check ./atlasrt dummy qwen3-8b.json start --type $type
+            check ./atlasrt bench --hardware "$hardware" --model start --max-context 2048 --prompt 0 --concurrency 1 --decode 40
+        done
+        rm -rf start ;;
     sanitizer)
         for tool in memcheck racecheck; do
             check compute-sanitizer --tool $tool --error-exitcode 9 --kernel-name kernel_substring=atlas_ ./atlasrt ops test --hardware "$hardware" --short --patience 30m
         done ;;
-    *) echo "unknown: $what (ops, jitter, golden, steps, serve or sanitizer)"; exit 2 ;;
+    *) echo "unknown: $what (ops, jitter, golden, steps, serve, start or sanitizer)"; exit 2 ;;
     esac
 done
 exit $failed
