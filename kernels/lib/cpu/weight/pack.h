@@ -2,8 +2,22 @@
 #pragma once
 #include "panel.h"
 
-// Bytes that word i of a row has in the checkpoint: all but the last of an odd bf16 row have four.
-static inline size_t word_bytes(int i, int cols) { return kIsBF16 && 2 * i + 1 == cols ? 2 : 4; }
+// Word i of a row from a checkpoint and back: all but the last of an odd bf16 row have four bytes. A copy whose size is not known
+// here would be a call.
+static inline uint32_t load_word(const char *from, int i, int cols) {
+    uint32_t word = 0;
+    if (kIsBF16 && 2 * i + 1 == cols)
+        memcpy(&word, from, 2);
+    else
+        memcpy(&word, from, 4);
+    return word;
+}
+static inline void store_word(char *to, uint32_t word, int i, int cols) {
+    if (kIsBF16 && 2 * i + 1 == cols)
+        memcpy(to, &word, 2);
+    else
+        memcpy(to, &word, 4);
+}
 
 // The fifth bits of Q5_0, of which checkpoints have that of column i at bit i, as panels have them and back.
 static inline uint32_t spread_bits(uint32_t bits, int back) {
@@ -30,8 +44,7 @@ static inline void pack(const atlas_Pack *a, uint32_t x, uint32_t y, uint32_t z)
                 scales_at(&p, b)[s * kLanes + lane] = scale;
             }
             for (int w = 0; w < kWords; w++) {
-                uint32_t word = 0;
-                if (lane < p.rows) memcpy(&word, in + kRawWords + 4 * w, word_bytes(b, a->W.Cols));
+                const uint32_t word = lane < p.rows ? load_word(in + kRawWords + 4 * w, b, a->W.Cols) : 0;
                 words_at(&p, b, w)[lane] = kIsQ5_0 && w == 0 ? spread_bits(word, 0) : word;
             }
         }
@@ -52,7 +65,7 @@ static inline void unpack(const atlas_Unpack *a, uint32_t x, uint32_t y, uint32_
             for (int w = 0; w < kWords; w++) {
                 uint32_t word = words_at(&p, b, w)[lane];
                 if (kIsQ5_0 && w == 0) word = spread_bits(word, 1);
-                memcpy(out + kRawWords + 4 * w, &word, word_bytes(b, a->W.Cols));
+                store_word(out + kRawWords + 4 * w, word, b, a->W.Cols);
             }
         }
     }
