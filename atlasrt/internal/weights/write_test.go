@@ -41,6 +41,15 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		if scheme == op.SchemeBF16 && len(files) != 3 { // a and b, c that is larger than a file should be, and norm
 			t.Errorf("files %q, want three", files)
 		}
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Mode().Perm()&0o044 != 0o044 {
+				t.Errorf("%s: others cannot read it (%v)", file, info.Mode())
+			}
+		}
 		got, err := weights.Open(folder)
 		if err != nil {
 			t.Fatalf("%s: %v", scheme, err)

@@ -34,8 +34,8 @@ func Write(path string, tensors ...tensor.Tensor) (err error) {
 	for _, t := range tensors {
 		out.Write(t.Data)
 	}
-	// A bufio.Writer keeps its first error for Flush.
-	if err := errors.Join(out.Flush(), file.Close()); err != nil {
+	// A bufio.Writer keeps its first error for Flush. A temporary file is its owner's alone, a checkpoint is not.
+	if err := errors.Join(out.Flush(), file.Chmod(0o644), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), path)
