@@ -56,6 +56,15 @@ func (f *fixture) ask(t *testing.T, r Request) answer {
 	return read(f.submit(t, r))
 }
 
+// settle waits until no request is left, and no step either: one that was in flight when the last request ended holds blocks.
+func (f *fixture) settle(t *testing.T) Stats {
+	t.Helper()
+	if err := errors.Join(f.Drain(t.Context()), f.Between(func() error { return nil })); err != nil {
+		t.Fatal(err)
+	}
+	return f.Stats()
+}
+
 func (f *fixture) submit(t *testing.T, r Request) <-chan Event {
 	t.Helper()
 	events, err := f.Submit(t.Context(), r)

@@ -64,10 +64,7 @@ func TestCancelFreesBlocks(t *testing.T) {
 		for range c { // ends, because the channel is closed
 		}
 	}
-	if err := f.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s := f.Stats()
+	s := f.settle(t)
 	if s.Cancelled != 2 || s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.Running+s.Waiting != 0 {
 		t.Errorf("after cancelling: %+v", s)
 	}
@@ -138,10 +135,7 @@ func TestEndsAreNoticedLate(t *testing.T) {
 	if got, want := read(neighbour), f.model.greedy([]int32{5}, 60); !slices.Equal(got.tokens, want) {
 		t.Errorf("the neighbour: got %v, want %v", got.tokens, want)
 	}
-	if err := f.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if s := f.Stats(); s.BlocksUsed != 0 || s.Finished != 4 || f.ahead.most != 2 {
+	if s := f.settle(t); s.BlocksUsed != 0 || s.Finished != 4 || f.ahead.most != 2 {
 		t.Errorf("%+v, at most %d steps in flight", s, f.ahead.most)
 	}
 }
@@ -247,10 +241,7 @@ func soak(t *testing.T, f *fixture) {
 		})
 	}
 	group.Wait()
-	if err := f.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if s := f.Stats(); s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.FailedSteps != 0 {
+	if s := f.settle(t); s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.FailedSteps != 0 {
 		t.Errorf("after all: %+v", s)
 	}
 }
