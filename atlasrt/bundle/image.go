@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io/fs"
@@ -108,13 +107,12 @@ func (b *Bundle) image(override fs.FS) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the kernels of %s are not built (%s)", b.Hardware, rebuild)
 	}
-	r := bufio.NewReader(bytes.NewReader(data))
-	line, err := r.ReadString('\n')
-	if err != nil || len(line) > 256 {
+	line, packed, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || len(line) > 256 {
 		return nil, fmt.Errorf("%s is no kernel image (%s)", name, rebuild)
 	}
 	var hardware, contract, sources string
-	if n, _ := fmt.Sscanf(line, "atlas image 1 %s %s %s\n", &hardware, &contract, &sources); n != 3 {
+	if n, _ := fmt.Sscanf(string(line), "atlas image 1 %s %s %s", &hardware, &contract, &sources); n != 3 {
 		return nil, fmt.Errorf("%s is no kernel image (%s)", name, rebuild)
 	}
 	if hardware != b.Hardware {
@@ -123,14 +121,14 @@ func (b *Bundle) image(override fs.FS) ([]byte, error) {
 	if contract != b.Contract {
 		return nil, fmt.Errorf("the kernels of %s are stale: they were built for another contract (%s)", b.Hardware, rebuild)
 	}
-	z, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(imageLimit), zstd.WithDecoderConcurrency(1))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(imageLimit), zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer z.Close()
-	var image bytes.Buffer
-	if _, err := image.ReadFrom(z); err != nil {
+	image, err := z.DecodeAll(packed, nil)
+	if err != nil {
 		return nil, fmt.Errorf("%s is damaged (%s): %w", name, rebuild, err)
 	}
-	return image.Bytes(), nil
+	return image, nil
 }

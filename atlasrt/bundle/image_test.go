@@ -63,6 +63,7 @@ func TestLoadChecksWhatItIsGiven(t *testing.T) {
 		{"another format", []byte("atlas image 2 cpu-test c0ffee 5eed\n"), nil, nil, "no kernel image"},
 		{"a line without end", bytes.Repeat([]byte("x"), 1000), nil, nil, "no kernel image"},
 		{"cut", good[:len(good)-3], nil, nil, "damaged"},
+		{"a terabyte", []byte("atlas image 1 cpu-test c0ffee 5eed\n\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x01\x00\x00"), nil, nil, "decompressed size exceeds"},
 		{"absent kernel", good, []string{"absent"}, nil, "no kernel absent"},
 		{"another processor", good, nil, []string{"avx512f", "avx2"}, "needs a processor with avx512f"},
 	}
