@@ -31,6 +31,9 @@ type Stream interface {
 	op.Stream
 	// Write and Read copy in queue order. Read has finished when it returns; Write no longer needs from.
 	Write(to op.Ptr, from []byte)
+	// WriteAll is a Write of each piece. They must not overlap: several goroutines may copy them in any order. A page of a
+	// mapping that cannot be read is a panic here, as it would be in Write: see mapping.Guard.
+	WriteAll(pieces []Piece)
 	Read(to []byte, from op.Ptr)
 	// Sync waits for all that was queued and returns the first error since the last Sync.
 	Sync() error

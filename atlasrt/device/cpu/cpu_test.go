@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -107,6 +108,39 @@ func TestEveryBlockRunsOnceAndInOrder(t *testing.T) {
 				b.stream.Write(p, make([]byte, 4*n))
 			}
 			b.Free(p)
+		}
+	}
+}
+
+// Many goroutines copy, after what was queued and before what comes.
+func TestWriteAllKeepsTheOrderOfTheQueue(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		b := start(t, threads)
+		grid := op.Grid{X: 3 * copyBytes / 4, Y: 1, Z: 1}
+		n := int(grid.X)
+		p, err := b.Alloc(int64(4 * n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.launch(b.mark, p, grid, 7) // is overwritten
+		from, pieces := make([]byte, 4*n), []device.Piece{{}}
+		for at, size := 0, 4; at < len(from); at, size = at+size, 3*size {
+			size = min(size, len(from)-at)
+			from[at] = 1
+			pieces = append(pieces, device.Piece{To: p + op.Ptr(at), From: from[at : at+size]})
+		}
+		b.stream.WriteAll(pieces)
+		want := slices.Clone(unsafe.Slice((*uint32)(unsafe.Pointer(&from[0])), n))
+		clear(from) // WriteAll needs it no more
+		b.launch(b.mark, p, grid, 1)
+		b.launch(b.double, p, grid, 0)
+		if err := b.stream.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range b.words(p, n) {
+			if got != 2*(want[i]+1) {
+				t.Fatalf("%d threads, cell %d: got %d, want (%d+1)*2", threads, i, got, want[i])
+			}
 		}
 	}
 }

@@ -156,6 +156,18 @@ func (s *Stream) Write(to op.Ptr, from []byte) {
 	copy(memory(to, len(from)), from)
 }
 
+// copyBytes is how much a goroutine of WriteAll copies at a time.
+const copyBytes = 1 << 20
+
+// WriteAll copies to device memory after all that is queued, on as many processors as run kernels.
+func (s *Stream) WriteAll(pieces []device.Piece) {
+	s.flush()
+	_ = device.Spread(pieces, copyBytes, s.device.threads, func(_ int, part device.Piece) error {
+		copy(memory(part.To, len(part.From)), part.From)
+		return nil
+	})
+}
+
 // Read copies from device memory after all that is queued.
 func (s *Stream) Read(to []byte, from op.Ptr) {
 	s.flush()

@@ -2,9 +2,15 @@ package cuda
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -53,6 +59,83 @@ func TestStagedBytesStayUntilTheyAreCopied(t *testing.T) {
 	}
 }
 
+// cut cuts from into pieces of all sizes, empty ones too, for memory at p.
+func cut(p op.Ptr, from []byte) []device.Piece {
+	var pieces []device.Piece
+	for at, size := 0, 0; at < len(from); at, size = at+size, 3*size+1 {
+		size = min(size, len(from)-at)
+		pieces = append(pieces, device.Piece{To: p + op.Ptr(at), From: from[at : at+size]})
+	}
+	return pieces
+}
+
+// Many goroutines fill staging memory, between copies of one and launches, with more than it holds.
+func TestWriteAllKeepsTheOrderOfTheQueue(t *testing.T) {
+	b, f := start(t)
+	want := randomBytes(2*stagingChunks*chunkBytes + 12345)
+	p, q := b.alloc(int64(len(want))), b.alloc(chunkBytes/2)
+	half := bytes.Repeat([]byte{^want[0]}, chunkBytes/2)
+	for range 2 {
+		b.stream.Write(q, half) // leaves a chunk half full
+		from := bytes.Clone(want)
+		b.stream.WriteAll(cut(p, from))
+		clear(from) // WriteAll needs it no more
+	}
+	b.stream.WriteAll(nil)
+	b.launch(b.mark, p, one, 1)
+	b.launch(b.double, p, one, 0)
+	binary.LittleEndian.PutUint32(want, 2*(binary.LittleEndian.Uint32(want)+1))
+	tail := want[len(want)-chunkBytes:] // goes through a chunk that many goroutines have just filled
+	clear(tail)
+	b.stream.Write(p+op.Ptr(len(want)-len(tail)), tail)
+	got := make([]byte, len(want))
+	b.stream.Read(got, p)
+	gotHalf := make([]byte, len(half))
+	b.stream.Read(gotHalf, q)
+	if err := b.stream.Sync(); err != nil || !bytes.Equal(got, want) || !bytes.Equal(gotHalf, half) {
+		t.Errorf("the bytes came back changed (%v)", err)
+	}
+	for _, function := range []string{"cuEventRecord", "cuEventSynchronize", "cuMemcpyHtoDAsync_v2"} {
+		for _, after := range []int{0, 1, 20} {
+			f.fail(function, 2, after)
+			b.stream.WriteAll(cut(p, want))
+			wantError(t, function, b.stream.Sync(), fmt.Sprintf("cannot write %d bytes to the device: CUDA_ERROR_OUT_OF_MEMORY", len(want)))
+		}
+	}
+	b.stream.WriteAll(cut(p, want))
+	if b.stream.Read(got, p); !bytes.Equal(got, want) {
+		t.Error("after errors, the bytes came back changed")
+	}
+}
+
+// A page that cannot be read costs nothing but its write.
+func TestWriteAllOfALostPage(t *testing.T) {
+	b, _ := start(t)
+	path := filepath.Join(t.TempDir(), "file")
+	want := randomBytes(4 * chunkBytes)
+	if err := os.WriteFile(path, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := mapping.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := os.Truncate(path, 2*chunkBytes); err != nil {
+		t.Fatal(err)
+	}
+	p, got := b.alloc(4*chunkBytes), make([]byte, 4*chunkBytes)
+	wantError(t, "lost", mapping.Guard(func() error {
+		b.stream.WriteAll([]device.Piece{{To: p, From: file.Bytes()}})
+		return nil
+	}), "truncated")
+	b.stream.WriteAll([]device.Piece{{To: p, From: want}})
+	b.stream.Read(got, p)
+	if err := b.stream.Sync(); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("afterwards the bytes came back changed (%v)", err)
+	}
+}
+
 func TestStreamKeepsTheFirstError(t *testing.T) {
 	b, _ := start(t)
 	first := errors.New("first")
@@ -62,6 +145,7 @@ func TestStreamKeepsTheFirstError(t *testing.T) {
 	b.stream.Fail(errors.New("second"))
 	b.launch(b.mark, p, one, 1)
 	b.stream.Write(p, []byte{9, 9, 9, 9})
+	b.stream.WriteAll([]device.Piece{{To: p, From: []byte{9, 9, 9, 9}}})
 	b.stream.Read([]byte{0, 0, 0, 0}, p)
 	if err := b.stream.Sync(); err != first {
 		t.Errorf("got %v, want %v", err, first)

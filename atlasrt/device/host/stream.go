@@ -67,6 +67,13 @@ func (s *Stream) Write(to op.Ptr, from []byte) {
 	}
 }
 
+// WriteAll copies to buffers.
+func (s *Stream) WriteAll(pieces []device.Piece) {
+	for _, p := range pieces {
+		s.Write(p.To, p.From)
+	}
+}
+
 // Read copies from a buffer.
 func (s *Stream) Read(to []byte, from op.Ptr) {
 	if err := s.device.CopyOut(to, from); err != nil {

@@ -2,10 +2,8 @@ package load
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -14,7 +12,6 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -130,124 +127,29 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 	if raw > l.room {
 		panic("BUG: the staging memory is smaller than a matrix")
 	}
+	together := int32(max(1, min(l.room, batchBytes)/aligned(raw)))
 	var factors []float32
-	for e := range count {
-		if l.ctx.Err() != nil { // Finish says so
-			break
+	for first := int32(0); first < count && l.ctx.Err() == nil; first += together { // Finish says what ended it
+		last := min(first+together, count)
+		var b batch
+		for e := first; e < last; e++ {
+			factors = append(factors, l.stage(&b, l.staging+op.Ptr(int64(e-first)*aligned(raw)), w, parts(e))...)
 		}
-		factors = append(factors, l.stage(w, parts(e))...)
-		one := w
-		one.Data += op.Ptr(w.Stride * int64(e))
-		one.Count = 1
-		l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging, Bytes: raw})
+		l.fail(b.write(l.stream))
+		for _, t := range b.tensors {
+			l.checkpoint.Release(t)
+		}
+		for e := first; e < last; e++ {
+			one := w
+			one.Data += op.Ptr(w.Stride * int64(e))
+			one.Count = 1
+			l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*aligned(raw)), Bytes: raw})
+		}
 	}
 	if scaled(w.Scheme) {
 		w.Scale = l.Floats(append(factors, make([]float32, int(count*w.Rows)-len(factors))...))
 	}
 	return w
-}
-
-// stage puts a matrix into staging memory, the codes of all parts and then their block scales, and returns its factors.
-func (l *Loader) stage(w op.Weight, parts []model.Part) (factors []float32) {
-	codes, _ := split(w.Scheme, int64(w.Rows), int64(w.Cols))
-	code, scale := l.staging, l.staging+op.Ptr(codes)
-	for _, p := range parts {
-		s, ok := l.stored(p.Name)
-		if !ok || s.problem != "" || s.Scheme != w.Scheme {
-			l.fail(fmt.Errorf("%s is not stored as %s %s", p.Name, w.Scheme, s.problem))
-			return make([]float32, w.Rows)
-		}
-		codes, scales := split(w.Scheme, int64(p.Rows), int64(w.Cols))
-		l.fail(l.codes(s, code, codes))
-		switch w.Scheme {
-		case op.SchemeF8Block:
-			l.fail(l.blocks(s, scale, int64(p.Rows), int64(w.Cols)))
-		case op.SchemeNVFP4:
-			l.fail(l.copy(s.blocks.Name, scale, scales))
-		}
-		if scaled(w.Scheme) {
-			factors = append(factors, l.factors(s, p.Rows)...)
-		}
-		code, scale = code+op.Ptr(codes), scale+op.Ptr(scales)
-	}
-	return factors
-}
-
-// codes copies a tensor to device memory, converted where its type has no kernels.
-func (l *Loader) codes(s Storage, to op.Ptr, bytes int64) error {
-	if s.Scheme != op.SchemeBF16 || s.Type == tensor.BF16 {
-		return l.copy(s.Name, to, bytes)
-	}
-	t, err := l.checkpoint.Tensor(s.Name)
-	if err != nil {
-		return err
-	}
-	defer l.checkpoint.Release(t)
-	if 2*t.Elements() != bytes {
-		return fmt.Errorf("%s has %d elements, not %d", t.Info, t.Elements(), bytes/2)
-	}
-	rounded := make([]byte, bytes)
-	if err := toBF16(rounded, t); err != nil {
-		return wrap(t, err)
-	}
-	l.stream.Write(to, rounded)
-	return nil
-}
-
-// copy copies a tensor of so many bytes to device memory as it is.
-func (l *Loader) copy(name string, to op.Ptr, bytes int64) error {
-	t, err := l.checkpoint.Tensor(name)
-	if err != nil {
-		return err
-	}
-	defer l.checkpoint.Release(t)
-	if int64(len(t.Data)) != bytes {
-		return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), bytes)
-	}
-	return wrap(t, mapping.Guard(func() error {
-		l.stream.Write(to, t.Data)
-		return nil
-	}))
-}
-
-// blocks copies the scales of a part's blocks to device memory, each as often as SchemeF8Block has smaller ones in it.
-func (l *Loader) blocks(s Storage, to op.Ptr, rows, cols int64) error {
-	pitch := divideUp(cols, s.blockCols)
-	stored := divideUp(rows, s.blockRows) * pitch
-	if s.blocks.Elements() != stored {
-		return fmt.Errorf("%s has %d elements, not %d", s.blocks, s.blocks.Elements(), stored)
-	}
-	values := l.Values(s.blocks.Name, int32(stored))
-	var all []byte
-	for row := int64(0); row < rows; row += op.F8BlockRows {
-		for col := int64(0); col < cols; col += op.F8BlockCols {
-			all = binary.LittleEndian.AppendUint32(all, math.Float32bits(values[row/s.blockRows*pitch+col/s.blockCols]))
-		}
-	}
-	l.stream.Write(to, all)
-	return nil
-}
-
-// factors are the scales of a part's rows.
-func (l *Loader) factors(s Storage, rows int32) []float32 {
-	all := make([]float32, rows)
-	n := s.factor.Elements()
-	if n != 1 && n != int64(rows) {
-		l.fail(fmt.Errorf("%s is not one scale, nor one for each of %d rows", s.factor, rows))
-		return all
-	}
-	values := l.Values(s.factor.Name, int32(n))
-	for i := range all {
-		all[i] = values[min(i, len(values)-1)]
-		if s.divides {
-			all[i] = 1 / all[i]
-		}
-		if math.IsInf(float64(all[i]), 0) {
-			l.fail(fmt.Errorf("%s: row %d is scaled by %g: the file is damaged", s.factor, i, all[i]))
-			return all
-		}
-	}
-	return all
 }
 
 func wrap(t weights.Tensor, err error) error {

@@ -3,10 +3,14 @@ package load_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
@@ -34,5 +38,30 @@ func TestLoadingStopsWhenItIsTold(t *testing.T) {
 	}
 	if err := loader.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestATruncatedFileIsNamed(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "made")
+	zeros := make([]float32, 128*256)
+	made := newMemory(t, "{}", bf16("k.weight", zeros, 128, 256), bf16("q.weight", zeros, 128, 256))
+	if err := weights.Write(folder, made, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	c, err := weights.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	files, err := filepath.Glob(filepath.Join(folder, "*.safetensors"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	if err := os.Truncate(files[0], 96<<10); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = place(c, 1, 256, two(128, 128))
+	if err == nil || !strings.Contains(err.Error(), "q.weight BF16 [128, 256]: a page of a mapped file could not be read: was the file truncated") {
+		t.Errorf("got %v, want that a page of q.weight could not be read", err)
 	}
 }

@@ -104,9 +104,13 @@ func place(m weights.Checkpoint, count, cols int32, parts func(e int32) []model.
 	return placeOn(oracle.New(op.F32), m, count, cols, parts)
 }
 
-func placeOn(set bundle.Set, m weights.Checkpoint, count, cols int32, parts func(e int32) []model.Part) (w op.Weight, rows [][]float32, err error) {
+// placeOn is place for a kernel set. What others place is there before.
+func placeOn(set bundle.Set, m weights.Checkpoint, count, cols int32, parts func(e int32) []model.Part, others ...func(model.Source)) (w op.Weight, rows [][]float32, err error) {
 	d := host.New(0)
 	counter := load.NewCounter(set, load.Stored(m, set))
+	for _, other := range others {
+		other(counter)
+	}
 	counted := counter.Experts(count, cols, parts)
 	if err := errors.Join(counter.Err(), weights.Check(m, counter.Wants)); err != nil {
 		return w, nil, err
@@ -118,6 +122,9 @@ func placeOn(set bundle.Set, m weights.Checkpoint, count, cols int32, parts func
 	loader, err := load.NewLoader(context.Background(), m, d, stream, set, counter)
 	if err != nil {
 		return w, nil, err
+	}
+	for _, other := range others {
+		other(loader)
 	}
 	w = loader.Experts(count, cols, parts)
 	if err := loader.Finish(); err != nil {
@@ -225,24 +232,32 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// Experts have a factor each.
+// Experts have a factor each, however many of them are copied at once: staging memory is as large as the largest matrix.
 func TestExpertFactors(t *testing.T) {
-	var tensors []weights.Tensor
-	for e := range 3 {
+	for rows := range int32(40) {
+		expertFactors(t, rows+1)
+	}
+}
+
+func expertFactors(t *testing.T, largest int32) {
+	t.Helper()
+	tensors := []weights.Tensor{bf16("large.weight", make([]float32, 16*largest), int64(largest), 16)}
+	for e := range 5 {
 		for i, part := range []string{"gate", "up"} {
 			name := fmt.Sprintf("%d.%s", e, part)
-			tensors = append(tensors, repeated(name+".weight", tensor.U8, 0x22, 2, 8), repeated(name+".weight_scale", tensor.F8_E4M3, one, 2, 1),
+			tensors = append(tensors, repeated(name+".weight", tensor.U8, []byte{0x22, 0x44, 0x66}[e%3], 2, 8), repeated(name+".weight_scale", tensor.F8_E4M3, one, 2, 1),
 				f32(name+".weight_scale_2", []float32{float32(10*e + i)}))
 		}
 	}
-	_, rows, err := place(newMemory(t, `{}`, tensors...), 3, 16, func(e int32) []model.Part {
+	_, rows, err := placeOn(oracle.New(op.F32), newMemory(t, `{}`, tensors...), 5, 16, func(e int32) []model.Part {
 		return []model.Part{{Name: fmt.Sprintf("%d.gate.weight", e), Rows: 2}, {Name: fmt.Sprintf("%d.up.weight", e), Rows: 2}}
-	})
+	}, func(s model.Source) { s.Matrix(16, model.Part{Name: "large.weight", Rows: largest}) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n, row := range rows {
-		if want := float32(10*(n/4) + n%4/2); row[0] != want || row[15] != want {
+		e, part := n/4, n%4/2
+		if want := float32((10*e + part) << (e % 3)); row[0] != want || row[15] != want {
 			t.Errorf("row %d is %v, want all %v", n, row, want)
 		}
 	}

@@ -91,10 +91,15 @@ static void fault(const void *p, const uint32_t *grid) { (void)p, (void)grid; de
 static const kernel kernels[] = {
     {"test_mark", sizeof(mark_args), mark}, {"test_double", sizeof(mark_args), twice}, {"test_fault", sizeof(mark_args), fault}};
 
+// queues guards what is queued, as a driver does: several threads may queue copies on one stream.
+static pthread_mutex_t queues = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
 static CUresult push(stream *s, command c) {
+    pthread_mutex_lock(&queues);
     list *l = s->capture ? s->capture : &s->queue;
     l->commands = realloc(l->commands, (l->count + 1) * sizeof c);
     l->commands[l->count++] = c;
+    pthread_mutex_unlock(&queues);
     return 0;
 }
 static CUresult drain(stream *s, event *until);
@@ -109,8 +114,10 @@ static void run(command *c) {
     }
 }
 static CUresult drain(stream *s, event *until) {
+    pthread_mutex_lock(&queues);
     while (s->queue.first < s->queue.count && !(until && until->pending == 0)) run(&s->queue.commands[s->queue.first++]);
     if (s->queue.first == s->queue.count) s->queue.first = s->queue.count = 0;
+    pthread_mutex_unlock(&queues);
     return dead;
 }
 
@@ -197,8 +204,11 @@ CUresult cuEventCreate(event **e, unsigned flags) { ENTER(1) *e = calloc(1, size
 CUresult cuEventDestroy_v2(event *e) { ENTER(1) free(e); LIVE(-1); return 0; }
 CUresult cuEventRecord(event *e, stream *s) {
     ENTER(1)
+    pthread_mutex_lock(&queues);
     e->stream = s, e->pending++;
-    return push(s, (command){.kind = RECORD, .event = e});
+    CUresult r = push(s, (command){.kind = RECORD, .event = e});
+    pthread_mutex_unlock(&queues);
+    return r;
 }
 CUresult cuStreamWaitEvent(stream *s, event *e, unsigned flags) {
     ENTER(1)

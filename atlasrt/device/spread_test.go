@@ -1,0 +1,107 @@
+package device_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// pieces cuts from into pieces of all sizes, empty ones too, that go where they come from.
+func pieces(from []byte) []device.Piece {
+	all := []device.Piece{{}}
+	for at := 0; at < len(from); {
+		n := min(rand.IntN(1<<rand.IntN(15)), len(from)-at)
+		all = append(all, device.Piece{To: op.Ptr(at), From: from[at : at+n]})
+		at += n
+	}
+	return append(all, device.Piece{To: op.Ptr(len(from))})
+}
+
+func TestSpreadHandsOutEveryByteOnce(t *testing.T) {
+	from := make([]byte, 1<<18)
+	for i := range from {
+		from[i] = byte(rand.Uint32())
+	}
+	for _, workers := range []int{1, 3, 8} {
+		to, done := make([]byte, len(from)), atomic.Int64{}
+		given := pieces(from)
+		before := slices.Clone(given)
+		at := make([]atomic.Int32, workers)
+		err := device.Spread(given, 1000, workers, func(worker int, part device.Piece) error {
+			if at[worker].Add(1) > 1 || len(part.From) > 1000 || len(part.From) == 0 {
+				t.Errorf("worker %d has %d bytes; want 1 to 1000 of one part at a time", worker, len(part.From))
+			}
+			copy(to[part.To:], part.From)
+			done.Add(int64(len(part.From)))
+			at[worker].Add(-1)
+			return nil
+		})
+		if err != nil || !bytes.Equal(to, from) || done.Load() != int64(len(from)) {
+			t.Errorf("%d workers: %v, %d of %d bytes; want all of them, each once", workers, err, done.Load(), len(from))
+		}
+		if !slices.EqualFunc(given, before, func(a, b device.Piece) bool { return a.To == b.To && len(a.From) == len(b.From) }) {
+			t.Error("what was given has changed")
+		}
+	}
+	if err := device.Spread(nil, 1, 2, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSpreadEndsWithTheFirstError(t *testing.T) {
+	wrong, calls := errors.New("wrong"), atomic.Int64{}
+	given := []device.Piece{{From: make([]byte, 1000)}}
+	err := device.Spread(given, 1, 4, func(int, device.Piece) error {
+		switch n := calls.Add(1); {
+		case n == 10:
+			return wrong
+		case n > 10:
+			time.Sleep(time.Millisecond) // so that the rest cannot be done before the error is known
+		}
+		return nil
+	})
+	if err != wrong || calls.Load() == 1000 {
+		t.Errorf("%v after %d parts of 1000; want the error, and that it ends there", err, calls.Load())
+	}
+	defer func() {
+		if got := recover(); got != "mine" {
+			t.Errorf("recovered %v, want mine", got)
+		}
+	}()
+	_ = device.Spread(given, 1, 4, func(int, device.Piece) error { panic("mine") })
+}
+
+func TestSpreadBringsFaultsToTheCaller(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := mapping.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.Truncate(path, 1<<19); err != nil {
+		t.Fatal(err)
+	}
+	err = mapping.Guard(func() error {
+		return device.Spread([]device.Piece{{From: f.Bytes()}}, 1<<16, 4, func(_ int, part device.Piece) error {
+			copy(make([]byte, len(part.From)), part.From)
+			return nil
+		})
+	})
+	if err == nil || !strings.Contains(err.Error(), "truncated") {
+		t.Errorf("got %v, want an error that says truncated", err)
+	}
+}

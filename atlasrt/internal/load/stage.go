@@ -1,0 +1,149 @@
+package load
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// batchBytes bounds the matrices of a stack that are copied at once: enough to keep every copying goroutine busy.
+const batchBytes = 64 << 20
+
+// batch is what is to be copied into staging memory at once, and the tensors of the checkpoint that it lies in.
+type batch struct {
+	pieces  []device.Piece
+	tensors []weights.Tensor
+}
+
+func (b *batch) add(to op.Ptr, from []byte) {
+	b.pieces = append(b.pieces, device.Piece{To: to, From: from})
+}
+
+// write copies all of it. A page that could not be read is an error which names the tensor.
+func (b *batch) write(to device.Stream) error {
+	err := mapping.Guard(func() error {
+		to.WriteAll(b.pieces)
+		return nil
+	})
+	var fault interface{ Addr() uintptr }
+	if !errors.As(err, &fault) {
+		return err
+	}
+	for _, t := range b.tensors {
+		if start := uintptr(unsafe.Pointer(unsafe.SliceData(t.Data))); fault.Addr()-start < uintptr(len(t.Data)) {
+			return wrap(t, err)
+		}
+	}
+	return err
+}
+
+// stage adds a matrix to b, to be copied to address to: the codes of all parts and then their block scales. It returns the
+// factors.
+func (l *Loader) stage(b *batch, to op.Ptr, w op.Weight, parts []model.Part) (factors []float32) {
+	codes, _ := split(w.Scheme, int64(w.Rows), int64(w.Cols))
+	code, scale := to, to+op.Ptr(codes)
+	for _, p := range parts {
+		s, ok := l.stored(p.Name)
+		if !ok || s.problem != "" || s.Scheme != w.Scheme {
+			l.fail(fmt.Errorf("%s is not stored as %s %s", p.Name, w.Scheme, s.problem))
+			return make([]float32, w.Rows)
+		}
+		codes, scales := split(w.Scheme, int64(p.Rows), int64(w.Cols))
+		l.fail(l.codes(b, s, code, codes))
+		switch w.Scheme {
+		case op.SchemeF8Block:
+			l.fail(l.blocks(b, s, scale, int64(p.Rows), int64(w.Cols)))
+		case op.SchemeNVFP4:
+			l.fail(l.tensor(b, s.blocks.Name, scale, scales))
+		}
+		if scaled(w.Scheme) {
+			factors = append(factors, l.factors(s, p.Rows)...)
+		}
+		code, scale = code+op.Ptr(codes), scale+op.Ptr(scales)
+	}
+	return factors
+}
+
+// codes adds a tensor, converted where its type has no kernels.
+func (l *Loader) codes(b *batch, s Storage, to op.Ptr, bytes int64) error {
+	if s.Scheme != op.SchemeBF16 || s.Type == tensor.BF16 {
+		return l.tensor(b, s.Name, to, bytes)
+	}
+	t, err := l.checkpoint.Tensor(s.Name)
+	if err != nil {
+		return err
+	}
+	defer l.checkpoint.Release(t)
+	if 2*t.Elements() != bytes {
+		return fmt.Errorf("%s has %d elements, not %d", t.Info, t.Elements(), bytes/2)
+	}
+	rounded := make([]byte, bytes)
+	if err := toBF16(rounded, t); err != nil {
+		return wrap(t, err)
+	}
+	b.add(to, rounded)
+	return nil
+}
+
+// tensor adds a tensor of so many bytes as it is.
+func (l *Loader) tensor(b *batch, name string, to op.Ptr, bytes int64) error {
+	t, err := l.checkpoint.Tensor(name)
+	if err != nil {
+		return err
+	}
+	b.tensors = append(b.tensors, t)
+	if int64(len(t.Data)) != bytes {
+		return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), bytes)
+	}
+	b.add(to, t.Data)
+	return nil
+}
+
+// blocks adds the scales of a part's blocks, each as often as SchemeF8Block has smaller ones in it.
+func (l *Loader) blocks(b *batch, s Storage, to op.Ptr, rows, cols int64) error {
+	pitch := divideUp(cols, s.blockCols)
+	stored := divideUp(rows, s.blockRows) * pitch
+	if s.blocks.Elements() != stored {
+		return fmt.Errorf("%s has %d elements, not %d", s.blocks, s.blocks.Elements(), stored)
+	}
+	values := l.Values(s.blocks.Name, int32(stored))
+	var all []byte
+	for row := int64(0); row < rows; row += op.F8BlockRows {
+		for col := int64(0); col < cols; col += op.F8BlockCols {
+			all = binary.LittleEndian.AppendUint32(all, math.Float32bits(values[row/s.blockRows*pitch+col/s.blockCols]))
+		}
+	}
+	b.add(to, all)
+	return nil
+}
+
+// factors are the scales of a part's rows.
+func (l *Loader) factors(s Storage, rows int32) []float32 {
+	all := make([]float32, rows)
+	n := s.factor.Elements()
+	if n != 1 && n != int64(rows) {
+		l.fail(fmt.Errorf("%s is not one scale, nor one for each of %d rows", s.factor, rows))
+		return all
+	}
+	values := l.Values(s.factor.Name, int32(n))
+	for i := range all {
+		all[i] = values[min(i, len(values)-1)]
+		if s.divides {
+			all[i] = 1 / all[i]
+		}
+		if math.IsInf(float64(all[i]), 0) {
+			l.fail(fmt.Errorf("%s: row %d is scaled by %g: the file is damaged", s.factor, i, all[i]))
+			return all
+		}
+	}
+	return all
+}
