@@ -127,13 +127,14 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 	if raw > l.room {
 		panic("BUG: the staging memory is smaller than a matrix")
 	}
-	together := int32(max(1, min(l.room, batchBytes)/aligned(raw)))
+	pitch := aligned(raw) // of matrices in staging memory
+	together := int32(max(1, min(l.room, batchBytes)/pitch))
 	var factors []float32
 	for first := int32(0); first < count && l.ctx.Err() == nil; first += together { // Finish says what ended it
 		last := min(first+together, count)
 		var b batch
 		for e := first; e < last; e++ {
-			factors = append(factors, l.stage(&b, l.staging+op.Ptr(int64(e-first)*aligned(raw)), w, parts(e))...)
+			factors = append(factors, l.stage(&b, l.staging+op.Ptr(int64(e-first)*pitch), w, parts(e))...)
 		}
 		l.fail(b.write(l.stream))
 		for _, t := range b.tensors {
@@ -143,7 +144,7 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 			one := w
 			one.Data += op.Ptr(w.Stride * int64(e))
 			one.Count = 1
-			l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*aligned(raw)), Bytes: raw})
+			l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*pitch), Bytes: raw})
 		}
 	}
 	if scaled(w.Scheme) {
