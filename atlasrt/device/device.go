@@ -60,12 +60,13 @@ type Overlapper interface {
 }
 
 // Mailbox is what a step's inputs and results pass through beside the stream, so that neither stands between two steps. It
-// serves one step at a time: Send, Post, Wait. One goroutine at a time owns it.
+// serves one step at a time: Send, Post, Wait; or Send, Post and, after an error, the stream's Sync. One goroutine at a time
+// owns it.
 type Mailbox interface {
-	// Send brings inputs to the device while what was queued before still runs. What is queued from now on finds them at
-	// the address that it returns.
-	Send(inputs []byte) op.Ptr
-	// Results is host memory that kernels can write to.
+	// Send brings inputs while what was queued before still runs. What is queued from now on finds them at Inputs.
+	Send(inputs []byte)
+	// Inputs and Results are where kernels read and write. They stay, so that a recorded step finds them.
+	Inputs() op.Ptr
 	Results() op.Ptr
 	// Post ends the step: all that was queued for it, which may have written so many bytes of results. It returns the
 	// stream's first error since the last Sync: after one, nothing that was queued runs.

@@ -46,7 +46,6 @@ const (
 	cuStreamCreate
 	cuStreamDestroy
 	cuStreamSynchronize
-	cuStreamWaitEvent
 	cuEventCreate
 	cuEventDestroy
 	cuEventRecord
@@ -91,7 +90,6 @@ var exported = [symbols]string{
 	cuStreamCreate:            "cuStreamCreate",
 	cuStreamDestroy:           "cuStreamDestroy_v2",
 	cuStreamSynchronize:       "cuStreamSynchronize",
-	cuStreamWaitEvent:         "cuStreamWaitEvent",
 	cuEventCreate:             "cuEventCreate",
 	cuEventDestroy:            "cuEventDestroy_v2",
 	cuEventRecord:             "cuEventRecord",

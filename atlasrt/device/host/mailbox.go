@@ -30,10 +30,10 @@ func NewMailbox(d device.Device, s device.Stream, inputs, results int) (*Mailbox
 }
 
 // Send copies at once.
-func (m *Mailbox) Send(inputs []byte) op.Ptr {
-	m.stream.Write(m.inputs, inputs)
-	return m.inputs
-}
+func (m *Mailbox) Send(inputs []byte) { m.stream.Write(m.inputs, inputs) }
+
+// Inputs is memory of the device.
+func (m *Mailbox) Inputs() op.Ptr { return m.inputs }
 
 // Results is memory of the device.
 func (m *Mailbox) Results() op.Ptr { return m.results }

@@ -118,13 +118,19 @@ func TestStepsThatCannotBeRecorded(t *testing.T) {
 			}
 			return nil
 		}, 1, false, true},
+		{"second mailbox", GraphsFullDecodeOnly, func(n int64) error {
+			if n == 2 {
+				return errBroken
+			}
+			return nil
+		}, 1, false, true},
 		{"none refused", GraphsFullAndPiecewise, nil, 0, true, true},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer
 			f := newFixture(t, func(c *Config, f *fixture) {
-				c.Device, c.Graphs, c.ChunkTokens, c.NoPrefixSharing = f.graphs, test.mode, 4, true
+				c.Device, c.Graphs, c.ChunkTokens, c.NoPrefixSharing = f.ahead, test.mode, 4, true
 				f.graphs.refuse = test.refuse
 				c.Log = slog.New(slog.NewTextHandler(&log, nil))
 			})
@@ -143,6 +149,9 @@ func TestStepsThatCannotBeRecorded(t *testing.T) {
 			}
 			if n := strings.Count(log.String(), "could not be recorded"); n != int(test.fallbacks) {
 				t.Errorf("%d lines in the log, want %d:\n%s", n, test.fallbacks, log.String())
+			}
+			if n := f.graphs.live.Load(); n != 0 {
+				t.Errorf("%d recordings were not closed", n)
 			}
 		})
 	}

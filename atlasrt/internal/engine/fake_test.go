@@ -32,7 +32,10 @@ type tape struct {
 	recording *recording
 }
 
-type recording struct{ steps []func() }
+type recording struct {
+	steps  []func()
+	device *graphDevice
+}
 
 func (d *tapeDevice) Stream(scratch int64) (device.Stream, error) {
 	s, err := d.Device.Stream(scratch)
@@ -69,12 +72,16 @@ func (r *recording) Replay(device.Stream) {
 	}
 }
 
-func (r *recording) Close() error { return nil }
+func (r *recording) Close() error {
+	r.device.live.Add(-1)
+	return nil
+}
 
 // graphDevice is a tapeDevice that says it can record.
 type graphDevice struct {
 	*tapeDevice
 	captures atomic.Int64
+	live     atomic.Int64 // recordings that are not closed
 	refuse   func(capture int64) error
 }
 
@@ -85,7 +92,8 @@ func (d *graphDevice) Capture(s device.Stream, step func()) (device.Graph, error
 		}
 	}
 	t := s.(*tape)
-	t.recording = &recording{}
+	d.live.Add(1)
+	t.recording = &recording{device: d}
 	defer func() { t.recording = nil }()
 	step()
 	return t.recording, nil

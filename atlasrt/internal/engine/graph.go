@@ -83,7 +83,7 @@ type recorder struct {
 	decode, mixed Recording      // weaker than asked for once recording has failed
 	log           *slog.Logger
 
-	graphs     map[graphKey][]device.Graph // one, or the pieces of one
+	graphs     map[graphKey][]device.Graph // one for each mailbox, or pieces
 	seen       map[graphKey]bool           // steps with prompts that came once
 	mixedSizes int
 

@@ -17,8 +17,7 @@ type Need struct {
 	MemoryBytes                                int64 // that may be used in all
 	FreeBytes                                  int64 // on the device; 0 where that does not matter
 	KVType                                     op.DType
-	Overlaps                                   bool // inputs reach the device through mailboxes
-	BlockSize                                  int  // tokens
+	BlockSize                                  int // tokens
 	MaxContext, MaxSequences, MaxBatchTokens   int
 	MaxOutputs                                 int // rows of a step whose logits are kept; 0 is MaxSequences
 }
@@ -26,7 +25,7 @@ type Need struct {
 // Memory is where memory goes, in bytes, to the last one that the engine asks for.
 type Memory struct {
 	Weights, Activations, Scratch int64 // as needed
-	Inputs                        int64 // of one step, and what waits in mailboxes for those behind it
+	Inputs                        int64 // of one step; mailboxes are the host's memory
 	Logits                        int64 // of one step
 	Cache                         int64 // Blocks·BlockBytes
 	Total, Limit                  int64
@@ -86,7 +85,7 @@ func (n Need) check() error {
 // divide reports false where not even one full context fits.
 func (n Need) divide() (Memory, bool) {
 	m := Memory{Weights: n.WeightBytes, Activations: n.ActivationBytes, Scratch: n.ScratchBytes, Limit: n.MemoryBytes}
-	m.Inputs = n.inputBytes()
+	m.Inputs = n.stepBytes()
 	m.Logits = n.logitBytes()
 	m.BlockBytes = n.blockBytes()
 	fixed := m.Weights + m.Activations + m.Scratch + m.Inputs + m.Logits
@@ -108,7 +107,7 @@ func (n Need) divide() (Memory, bool) {
 // least is the smallest limit that holds one full context.
 func (n Need) least() int64 {
 	one := int64(divideUp(n.MaxContext, n.BlockSize))
-	return n.WeightBytes + n.ActivationBytes + n.ScratchBytes + n.inputBytes() + n.logitBytes() + one*n.blockBytes()
+	return n.WeightBytes + n.ActivationBytes + n.ScratchBytes + n.stepBytes() + n.logitBytes() + one*n.blockBytes()
 }
 
 // doesNotFit says what is missing and every single change that would make it fit.
@@ -139,7 +138,7 @@ func (n Need) doesNotFit() error {
 	}
 	return fmt.Errorf("one sequence of %d tokens takes %d bytes with the model, and %d may be used: weights %d, activations %d, scratch %d, "+
 		"step %d, logits %d, cache %d (change to %s)", n.MaxContext, least, n.MemoryBytes, n.WeightBytes, n.ActivationBytes, n.ScratchBytes,
-		n.inputBytes(), n.logitBytes(), int64(divideUp(n.MaxContext, n.BlockSize))*n.blockBytes(), strings.Join(ways, ", or "))
+		n.stepBytes(), n.logitBytes(), int64(divideUp(n.MaxContext, n.BlockSize))*n.blockBytes(), strings.Join(ways, ", or "))
 }
 
 // blockBytes is what one block takes in all layers.
@@ -159,14 +158,6 @@ func keyBytes(kv model.KV, blockSize int, t op.DType) int64 {
 func (n Need) whole() shape {
 	return shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), samples: n.MaxSequences,
 		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext)}
-}
-
-// inputBytes is what inputs take, of a step and in the mailboxes of steps in flight.
-func (n Need) inputBytes() int64 {
-	if n.Overlaps {
-		return n.stepBytes() + overlapping*n.sentBytes()
-	}
-	return n.stepBytes()
 }
 
 // stepBytes is what the inputs of a step take, and the tokens that it samples.

@@ -30,10 +30,12 @@ type runner struct {
 	tokens  []int32
 	boxes   []device.Mailbox // one for each step that may be in flight; none where the device does not overlap
 
-	step    model.Inputs // that was launched last
+	inputs  op.Resolve // what the step that was launched last is made of
+	step    model.Inputs
 	sample  op.Sample
-	forward func(op.Stream) // queues the step but for its sampling
-	whole   func()          // queues all of it
+	results op.Copy
+	forward func(op.Stream) // queues the forward pass
+	whole   func()          // queues all of the step
 
 	recorder *recorder
 	waiting  func() // what is not to wait until a step is recorded, which takes longer than to run it; or nil
@@ -49,8 +51,9 @@ func newRunner(c Config) (r *runner, err error) {
 	r = &runner{config: c, layout: c.Model.Layout(), recorder: newRecorder(c), sizes: decodeSizes(c)}
 	r.forward = r.queueForward
 	r.whole = func() {
+		r.queueInputs()
 		r.queueForward(r.stream)
-		r.queueSample()
+		r.queueResults()
 	}
 	if err := r.allocate(); err != nil {
 		return nil, errors.Join(err, r.close())
@@ -126,8 +129,8 @@ func (r *runner) close() error {
 	return errors.Join(errs...)
 }
 
-// launch stages a plan's inputs and queues its forward pass and sampling. tasks are those of its chunks, number is how many
-// steps were launched before.
+// launch stages a plan's inputs and queues the step. tasks are those of its chunks, number is how many steps were launched
+// before.
 func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	s := r.shape(p, tasks)
 	at := s.layout()
@@ -135,16 +138,14 @@ func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	r.point(s, at)
 	if len(r.boxes) == 0 {
 		r.write(0, at.words)
-		r.queue(s)
+		r.queue(s, 0)
 		return nil
 	}
-	box, set, words := r.boxes[number%len(r.boxes)], r.config.Set, at.unedited()
+	i, words := number%len(r.boxes), at.unedited()
 	r.write(words, at.words) // which few steps have, and may be many
-	sent := box.Send(bytesOf(r.words[:words]))
-	set.Resolve(r.stream, op.Resolve{Out: r.staging, In: sent, Sampled: r.sampled, Count: int32(words), Rows: int32(s.rows), Samples: int32(r.config.MaxSequences)})
-	r.queue(s)
-	set.Copy(r.stream, op.Copy{Out: box.Results(), In: r.sampled, Bytes: int64(4 * p.Samples)})
-	return box.Post(4 * p.Samples)
+	r.boxes[i].Send(bytesOf(r.words[:words]))
+	r.queue(s, i)
+	return r.boxes[i].Post(4 * p.Samples)
 }
 
 // write copies staged words behind what is queued.
@@ -204,7 +205,7 @@ func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 	return s
 }
 
-// point tells the model and the sampler where the inputs lie.
+// point tells every part of a step where its inputs lie.
 func (r *runner) point(s shape, at inputs) {
 	word := func(i int) op.Ptr { return r.staging + op.Ptr(4*i) }
 	r.step = model.Inputs{
@@ -221,6 +222,24 @@ func (r *runner) point(s shape, at inputs) {
 		EditToken: word(at.editToken), EditBias: word(at.editBias), EditFactor: word(at.editFactor), EditOffset: word(at.editOffset),
 		Rows: int32(s.samples), Vocab: r.layout.Vocab, Edits: int32(s.edits),
 	}
+	r.inputs = op.Resolve{
+		Out: r.staging, Sampled: r.sampled, Count: int32(at.unedited()), Rows: int32(s.rows), Samples: int32(r.config.MaxSequences),
+	}
+	r.results = op.Copy{In: r.sampled, Bytes: 4 * int64(s.samples)}
+}
+
+// through makes the step that point described go through a mailbox, where there are any.
+func (r *runner) through(box int) {
+	if len(r.boxes) > 0 {
+		r.inputs.In, r.results.Out = r.boxes[box].Inputs(), r.boxes[box].Results()
+	}
+}
+
+// queueInputs queues what takes inputs out of the mailbox.
+func (r *runner) queueInputs() {
+	if len(r.boxes) > 0 {
+		r.config.Set.Resolve(r.stream, r.inputs)
+	}
 }
 
 // queueForward queues the forward pass of the step that point described.
@@ -228,9 +247,14 @@ func (r *runner) queueForward(q op.Stream) {
 	r.config.Model.Forward(q, &r.step)
 }
 
-func (r *runner) queueSample() {
-	if r.sample.Rows > 0 {
-		r.config.Set.Sample(r.stream, r.sample)
+// queueResults queues sampling, and what puts the tokens into the mailbox.
+func (r *runner) queueResults() {
+	if r.sample.Rows == 0 {
+		return
+	}
+	r.config.Set.Sample(r.stream, r.sample)
+	if len(r.boxes) > 0 {
+		r.config.Set.Copy(r.stream, r.results)
 	}
 }
 

@@ -106,11 +106,10 @@ func (p *Prepared) measure(m model.Model) error {
 
 // Need is what memory is planned for.
 func (p *Prepared) Need() engine.Need {
-	_, overlaps := p.Target.Device.(device.Overlapper)
 	return engine.Need{
 		Layout: p.Layout, WeightBytes: p.Counter.Weights, ActivationBytes: p.Counter.Buffers, ScratchBytes: p.Scratch,
 		MemoryBytes: p.Sizes.Memory, FreeBytes: p.free, KVType: p.Sizes.KVType, BlockSize: p.Sizes.BlockSize,
-		MaxContext: p.Sizes.MaxContext, MaxSequences: p.Sizes.MaxSequences, MaxBatchTokens: p.Sizes.MaxBatchTokens, Overlaps: overlaps,
+		MaxContext: p.Sizes.MaxContext, MaxSequences: p.Sizes.MaxSequences, MaxBatchTokens: p.Sizes.MaxBatchTokens,
 	}
 }
 

@@ -23,7 +23,7 @@ typedef struct { char code[64]; } module;
 typedef struct { struct stream *stream; int pending; } event;
 
 typedef struct {
-    enum { COPY, CLEAR, LAUNCH, RECORD, WAIT } kind;
+    enum { COPY, CLEAR, LAUNCH, RECORD } kind;
     void *to; const void *from; size_t bytes;
     const kernel *kernel; char args[64]; uint32_t grid[3];
     event *event;
@@ -102,7 +102,6 @@ static CUresult push(stream *s, command c) {
     pthread_mutex_unlock(&queues);
     return 0;
 }
-static CUresult drain(stream *s, event *until);
 static void run(command *c) {
     if (dead) return;
     switch (c->kind) {
@@ -110,7 +109,6 @@ static void run(command *c) {
     case CLEAR: memset(c->to, 0, c->bytes); break;
     case LAUNCH: c->kernel->run(c->args, c->grid); break;
     case RECORD: c->event->pending--; break;
-    case WAIT: drain(c->event->stream, c->event); break;
     }
 }
 static CUresult drain(stream *s, event *until) {
@@ -209,10 +207,6 @@ CUresult cuEventRecord(event *e, stream *s) {
     CUresult r = push(s, (command){.kind = RECORD, .event = e});
     pthread_mutex_unlock(&queues);
     return r;
-}
-CUresult cuStreamWaitEvent(stream *s, event *e, unsigned flags) {
-    ENTER(1)
-    return flags ? INVALID_VALUE : e->stream ? push(s, (command){.kind = WAIT, .event = e}) : 0;
 }
 CUresult cuEventSynchronize(event *e) { ENTER(1) return e->stream ? drain(e->stream, e) : 0; }
 
