@@ -110,22 +110,29 @@ func (s *Stream) WriteAll(pieces []device.Piece) {
 	}
 	g.used = chunkBytes // what is small goes on in the next chunk, once that is free
 	workers := min(copiers, runtime.GOMAXPROCS(0), (bytes+chunkBytes-1)/chunkBytes)
-	callers, chunks := make([]caller, workers), make([]int, workers)
-	for i := range workers {
-		callers[i], chunks[i] = *s.device.caller(), i
+	each := make([]copier, workers)
+	for i := range each {
+		each[i] = copier{caller: *s.device.caller(), stream: s, chunk: i}
 	}
 	err := device.Spread(pieces, chunkBytes, workers, func(worker int, part device.Piece) error {
-		chunk := chunks[worker]
-		chunks[worker] = (chunk + copiers) % stagingChunks
-		return failure(s.stage(&callers[worker], chunk, part))
+		return failure(each[worker].copy(part))
 	})
 	if err != nil {
 		s.Fail(err)
 	}
 }
 
-// stage copies a part through a chunk. Others may do so through other chunks.
-func (s *Stream) stage(c *caller, chunk int, part device.Piece) result {
+// copier is one goroutine's share of a stream's staging memory: every chunk whose number is its first one's plus a multiple of copiers.
+type copier struct {
+	caller
+	stream *Stream
+	chunk  int // for the next part
+}
+
+// copy copies a part of at most a chunk.
+func (c *copier) copy(part device.Piece) result {
+	chunk, s := c.chunk, c.stream
+	c.chunk = (chunk + copiers) % stagingChunks
 	event := s.staging.events[chunk]
 	if r := c.call(cuEventSynchronize, event); r != 0 {
 		return r
