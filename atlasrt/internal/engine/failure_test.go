@@ -123,7 +123,7 @@ func TestStepsThatCannotBeRecorded(t *testing.T) {
 				return errBroken
 			}
 			return nil
-		}, 1, false, true},
+		}, 1, true, true}, // once whole, then in pieces
 		{"none refused", GraphsFullAndPiecewise, nil, 0, true, true},
 	}
 	for _, test := range cases {

@@ -59,22 +59,23 @@ func (m GraphMode) Recordings() (decode, mixed Recording, err error) {
 
 // Bounds of what is kept: steps with prompts come in many sizes.
 const (
-	mostMixed = 64   // sizes of steps with prompts that are recorded
+	mostMixed = 128  // steps with prompts that are recorded, each size for two mailboxes
 	mostSeen  = 4096 // sizes that are remembered before they are seen again
 )
 
-// graphKey is every size that the kernels of a recorded step were launched with; of one in pieces only rows and outputs.
+// graphKey is every size that the kernels of a recorded step were launched with, and its mailbox; of one in pieces only
+// rows and outputs.
 type graphKey struct {
-	recording                               Recording
-	rows, seqs, outputs, samples, maxBlocks int
-	sampled                                 bool // sampling is part of it
+	recording                                    Recording
+	rows, seqs, outputs, samples, maxBlocks, box int
+	sampled                                      bool // sampling is part of it
 }
 
 func (s shape) key() graphKey {
 	if s.recording == Piecewise {
 		return graphKey{recording: Piecewise, rows: s.rows, outputs: s.outputs}
 	}
-	return graphKey{Full, s.rows, s.seqs, s.outputs, s.samples, s.maxBlocks, s.edits == 0}
+	return graphKey{Full, s.rows, s.seqs, s.outputs, s.samples, s.maxBlocks, s.box, s.edits == 0}
 }
 
 // recorder keeps recorded steps.
@@ -83,7 +84,7 @@ type recorder struct {
 	decode, mixed Recording      // weaker than asked for once recording has failed
 	log           *slog.Logger
 
-	graphs     map[graphKey][]device.Graph // one for each mailbox, or pieces
+	graphs     map[graphKey][]device.Graph // one, or the pieces of one
 	seen       map[graphKey]bool           // steps with prompts that came once
 	mixedSizes int
 

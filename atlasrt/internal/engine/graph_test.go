@@ -80,7 +80,7 @@ func TestCaptureAtStart(t *testing.T) {
 				c.Device, c.Graphs, c.CaptureAtStart, c.MaxSequences, c.MaxContext = f.ahead, mode, true, 3, 100
 			})
 			before := f.Stats().GraphCaptures
-			want := uint64(3 * 3) // rows of 1, 2 and 3; tables of 8, 16 and 25 blocks
+			want := uint64(3 * 3 * 2) // rows of 1, 2 and 3; tables of 8, 16 and 25 blocks; two mailboxes
 			if mode == GraphsPiecewise {
 				want = 3
 			}
@@ -115,7 +115,7 @@ func TestTokensDoNotWaitForARecording(t *testing.T) {
 		}
 	})
 	read(f.submit(t, greedy([]int32{1}, 30)))
-	if !slices.Equal(waiting, []int{0, 0, 0, 0}) { // of the first step, and of the first with longer tables, for two mailboxes
+	if !slices.Equal(waiting, []int{0, 0, 0, 0}) { // of the first step and of the first with longer tables, for two mailboxes
 		t.Errorf("so many events waited for each recording: %v, want none for four", waiting)
 	}
 }

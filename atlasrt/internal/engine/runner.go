@@ -133,19 +133,20 @@ func (r *runner) close() error {
 // before.
 func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	s := r.shape(p, tasks)
+	s.box = number % r.depth()
 	at := s.layout()
 	r.fill(p, tasks, s, at)
 	r.point(s, at)
 	if len(r.boxes) == 0 {
 		r.write(0, at.words)
-		r.queue(s, 0)
+		r.queue(s)
 		return nil
 	}
-	i, words := number%len(r.boxes), at.unedited()
+	box, words := r.boxes[s.box], at.unedited()
 	r.write(words, at.words) // which few steps have, and may be many
-	r.boxes[i].Send(bytesOf(r.words[:words]))
-	r.queue(s, i)
-	return r.boxes[i].Post(4 * p.Samples)
+	box.Send(bytesOf(r.words[:words]))
+	r.queue(s)
+	return box.Post(4 * p.Samples)
 }
 
 // write copies staged words behind what is queued.
@@ -226,12 +227,8 @@ func (r *runner) point(s shape, at inputs) {
 		Out: r.staging, Sampled: r.sampled, Count: int32(at.unedited()), Rows: int32(s.rows), Samples: int32(r.config.MaxSequences),
 	}
 	r.results = op.Copy{In: r.sampled, Bytes: 4 * int64(s.samples)}
-}
-
-// through makes the step that point described go through a mailbox, where there are any.
-func (r *runner) through(box int) {
 	if len(r.boxes) > 0 {
-		r.inputs.In, r.results.Out = r.boxes[box].Inputs(), r.boxes[box].Results()
+		r.inputs.In, r.results.Out = r.boxes[s.box].Inputs(), r.boxes[s.box].Results()
 	}
 }
 

@@ -6,6 +6,7 @@ import "math/bits"
 type shape struct {
 	rows, seqs, outputs, samples, maxBlocks, edits int
 
+	box       int  // the mailbox that it goes through
 	decode    bool // every row is the one last token of its sequence
 	recording Recording
 }
