@@ -7,146 +7,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 	"testing"
 
-	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
-
-// tapeDevice is host memory whose streams can be recorded: kernels are Go functions, and a launch runs one at once or is kept.
-type tapeDevice struct {
-	*host.Device
-	fault   func(step int64) error // of each launch; nil never fails
-	sync    func() error           // of each Sync; nil never fails
-	steps   atomic.Int64
-	kernels []func() // of launches
-}
-
-type tape struct {
-	device.Stream
-	device    *tapeDevice
-	recording *recording
-}
-
-type recording struct {
-	steps  []func()
-	device *graphDevice
-}
-
-func (d *tapeDevice) Stream(scratch int64) (device.Stream, error) {
-	s, err := d.Device.Stream(scratch)
-	return &tape{Stream: s, device: d}, err
-}
-
-// launch queues f as a kernel, through whatever stream lies before the tape.
-func (d *tapeDevice) launch(q op.Stream, f func()) {
-	d.kernels = append(d.kernels, f)
-	*(*int64)(q.Args(8)) = 1
-	q.Launch(op.Kernel(len(d.kernels)-1), op.Grid{X: 1, Y: 1, Z: 1})
-}
-
-func (t *tape) Launch(k op.Kernel, _ op.Grid) {
-	f := t.device.kernels[k]
-	if t.recording != nil {
-		t.recording.steps = append(t.recording.steps, f)
-		return
-	}
-	f()
-}
-
-func (t *tape) Sync() error {
-	err := t.Stream.Sync()
-	if err == nil && t.device.sync != nil {
-		err = t.device.sync()
-	}
-	return err
-}
-
-func (r *recording) Replay(device.Stream) {
-	for _, f := range r.steps {
-		f()
-	}
-}
-
-func (r *recording) Close() error {
-	r.device.live.Add(-1)
-	return nil
-}
-
-// graphDevice is a tapeDevice that says it can record.
-type graphDevice struct {
-	*tapeDevice
-	captures atomic.Int64
-	live     atomic.Int64 // recordings that are not closed
-	refuse   func(capture int64) error
-}
-
-func (d *graphDevice) Capture(s device.Stream, step func()) (device.Graph, error) {
-	if n := d.captures.Add(1); d.refuse != nil {
-		if err := d.refuse(n); err != nil {
-			return nil, err
-		}
-	}
-	t := s.(*tape)
-	d.live.Add(1)
-	t.recording = &recording{device: d}
-	defer func() { t.recording = nil }()
-	step()
-	return t.recording, nil
-}
-
-// aheadDevice is a graphDevice that says it works while the host does.
-type aheadDevice struct {
-	*graphDevice
-	flying, most int // results that were posted and not waited for
-}
-
-func (d *aheadDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailbox, error) {
-	box, err := host.NewMailbox(d, s, inputs, results)
-	return &countedMailbox{box, d}, err
-}
-
-// countedMailbox counts steps that are in flight.
-type countedMailbox struct {
-	*host.Mailbox
-	device *aheadDevice
-}
-
-func (m *countedMailbox) Post(bytes int) error {
-	err := m.Mailbox.Post(bytes)
-	if err == nil {
-		m.device.flying++
-		m.device.most = max(m.device.most, m.device.flying)
-	}
-	return err
-}
-
-func (m *countedMailbox) Wait() ([]byte, error) {
-	m.device.flying--
-	return m.Mailbox.Wait()
-}
-
-// tapeSampler is the oracle, recordable.
-type tapeSampler struct {
-	set    *oracle.Set
-	device *tapeDevice
-}
-
-func (s tapeSampler) Sample(q op.Stream, x op.Sample) {
-	s.device.launch(q, func() { s.set.Sample(q, x) })
-}
-
-func (s tapeSampler) Resolve(q op.Stream, x op.Resolve) {
-	s.device.launch(q, func() { s.set.Resolve(q, x) })
-}
-
-func (s tapeSampler) Copy(q op.Stream, x op.Copy) {
-	s.device.launch(q, func() { s.set.Copy(q, x) })
-}
 
 // fakeModel writes each row's token and position to the paged cache, reads all of its sequence back through the block
 // table, and makes logits of a hash of what it read: a wrong slot, table, length or a block that is overwritten too early
@@ -389,6 +256,9 @@ func newFixture(t *testing.T, change func(*Config, *fixture)) *fixture {
 		}
 		if free, total := d.Memory(); free != total {
 			t.Errorf("after Close: %d bytes are not given back", total-free)
+		}
+		if n := f.ahead.early; n > 0 {
+			t.Errorf("%d times inputs were sent into a mailbox that a step may have read", n)
 		}
 	})
 	return f

@@ -104,7 +104,7 @@ func newRecorder(c Config) *recorder {
 }
 
 // find returns the graphs of a step, and whether they should be recorded now. Decode steps are recorded when their sizes
-// are new, others when they come a second time.
+// are new, others when they come a second time, each for its mailbox.
 func (r *recorder) find(s shape) (graphs []device.Graph, record bool) {
 	key := s.key()
 	if graphs, ok := r.graphs[key]; ok {

@@ -2,7 +2,7 @@ package engine
 
 import "math/bits"
 
-// shape is the sizes of one step: those that kernels are launched with.
+// shape is what kernels of one step are launched with.
 type shape struct {
 	rows, seqs, outputs, samples, maxBlocks, edits int
 
