@@ -68,19 +68,22 @@ func apart(w op.Weight, data []byte, rng *rand.Rand) {
 	}
 }
 
-// factors makes the Weight.Scale of stacked matrices, which brings their rows to the size that checkpoint promises;
-// none for schemes whose rows have it already.
+// factors makes the Weight.Scale of stacked matrices. It brings their rows to the size that checkpoint promises; where they have it
+// already, it is about one or minus one, so that no output is much larger than others of its row, whose errors are judged together.
 func factors(w op.Weight, rng *rand.Rand) []float64 {
 	var list []float64
 	for i := range int(w.Count) * int(w.Rows) {
-		row := i % int(w.Rows)
-		scale := (0.5 + rng.Float64()) / math.Sqrt(float64(w.Cols)) / sizeF8(row)
+		factor := 0.5 + rng.Float64()
+		size := math.Sqrt(float64(w.Cols)) * sizeF8(i%int(w.Rows))
 		switch w.Scheme {
 		case op.SchemeF8:
-			list = append(list, scale)
+			factor /= size
 		case op.SchemeNVFP4:
-			list = append(list, scale/sizeFP4)
+			factor /= size * sizeFP4
+		default:
+			factor = math.Copysign(factor, rng.Float64()-0.5)
 		}
+		list = append(list, factor)
 	}
 	return list
 }

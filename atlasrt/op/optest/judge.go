@@ -35,7 +35,7 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 		if c.numbers[name] != nil {
 			oracle.Encode(raw[0], op.BF16, c.numbers[name])
 		}
-		if scale, ok := p.target[name+".Scale"]; ok && factored(w.Scheme) != "" {
+		if scale, ok := p.target[name+".Scale"]; ok {
 			oracle.Encode(scale, op.F32, factors(w, rng))
 		}
 		if p.target[name+".Data"], err = j.target.pack(w, raw); err != nil {

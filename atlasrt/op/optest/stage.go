@@ -104,9 +104,7 @@ func (b *bencher) fillOn(c *Case, p placed, at op.Ptr) error {
 		w := c.matrix(strings.TrimSuffix(p.name, ".Scale"))
 		tile := make([]byte, 4*min(tileRows, w.Rows))
 		w.Rows, w.Count = min(tileRows, w.Rows), 1
-		if factored(w.Scheme) != "" {
-			oracle.Encode(tile, op.F32, factors(w, c.random(b.Seed)))
-		}
+		oracle.Encode(tile, op.F32, factors(w, c.random(b.Seed)))
 		b.tile(at, p.bytes(), tile)
 	case p.dtype == op.F32 || p.dtype == op.BF16 || p.dtype == op.F16 || p.dtype == op.U8:
 		b.tile(at, p.bytes(), b.random(p.dtype))
