@@ -18,10 +18,7 @@ func TestBF16LosesLittleMoreThanTheOracle(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")
 			tied := expertTies(t, folder, want.tokens)
-			eachHardware(t, false, func(t *testing.T, target *instance.Target) {
-				if target.Bundle.Activations != op.BF16 {
-					t.Skipf("activations are %s here", target.Bundle.Activations)
-				}
+			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
 				logits := func(target *instance.Target, exact bool) []float32 {
 					all, err := direct(t, place(t, target, folder, exact)).Logits(want.tokens, 0, true)
 					if err != nil {

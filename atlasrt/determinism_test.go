@@ -99,10 +99,8 @@ func TestSmallModelsDoNotDependOnCircumstances(t *testing.T) {
 				compareModes(t, target, folder, prompts)
 				compareCircumstances(t, target, folder, false, prompts)
 			})
-			eachHardware(t, true, func(t *testing.T, target *instance.Target) {
-				if target.Bundle.Device == "cpu" {
-					t.Skip("the same kernels as without --exact, but for activations that are f32 here anyway")
-				}
+			// Others run the same kernels without --exact.
+			eachHardwareThat(t, keepsBF16, true, func(t *testing.T, target *instance.Target) {
 				compareCircumstances(t, target, folder, true, prompts)
 			})
 		})

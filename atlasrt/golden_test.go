@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
@@ -23,7 +24,17 @@ func testedKernels() string { return os.Getenv("ATLASRT_KERNELS") }
 // eachHardware runs a test on the compiled kernels of all hardware that this machine can run.
 func eachHardware(t *testing.T, exact bool, test func(t *testing.T, target *instance.Target)) {
 	t.Helper()
-	for _, b := range bundles() {
+	eachHardwareThat(t, func(*bundle.Bundle) bool { return true }, exact, test)
+}
+
+// eachHardwareThat does so on hardware whose kernels a test is about.
+func eachHardwareThat(t *testing.T, concerns func(*bundle.Bundle) bool, exact bool, test func(t *testing.T, target *instance.Target)) {
+	t.Helper()
+	all := slices.DeleteFunc(bundles(), func(b *bundle.Bundle) bool { return !concerns(b) })
+	if len(all) == 0 {
+		t.Error("no hardware has kernels that this test is about")
+	}
+	for _, b := range all {
 		t.Run(b.Hardware, func(t *testing.T) {
 			h := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Kernels: testedKernels(), Threads: 2, Exact: exact}
 			if !h.Runs() {
@@ -148,21 +159,16 @@ func closeness(target *instance.Target) float64 {
 	return 1e-2
 }
 
-// needsF32 skips a target that cannot keep activations in f32.
-func needsF32(t *testing.T, target *instance.Target) {
-	t.Helper()
-	if act := target.Bundle.Activations; act != op.F32 {
-		t.Skipf("activations are %s here", act)
-	}
-}
+// keepsF32 and keepsBF16 say what activations are between kernels.
+func keepsF32(b *bundle.Bundle) bool  { return b.Activations == op.F32 }
+func keepsBF16(b *bundle.Bundle) bool { return b.Activations == op.BF16 }
 
 func TestExactKernelsAgreeWithTransformers(t *testing.T) {
 	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")
-			eachHardware(t, true, func(t *testing.T, target *instance.Target) {
-				needsF32(t, target)
+			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
 				d := direct(t, place(t, target, folder, true))
 				logits, err := d.Logits(want.tokens, 0, true)
 				if err != nil {
@@ -250,8 +256,7 @@ func smollm2Golden(t *testing.T) (all []answered, last [][]float32) {
 func TestExactSmolLM2WritesWhatTransformersWrites(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
 	all, last := smollm2Golden(t)
-	eachHardware(t, true, func(t *testing.T, target *instance.Target) {
-		needsF32(t, target)
+	eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
 		d := direct(t, place(t, target, path, true))
 		for i, c := range all {
 			logits, err := d.Logits(c.Prompt, 0, false)

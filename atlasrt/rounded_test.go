@@ -208,10 +208,8 @@ func TestRoundedActivationsFollowTheRule(t *testing.T) {
 	for i := range prompt {
 		prompt[i] = int32(i*i*31+7*i+1) % 512
 	}
-	eachHardware(t, false, func(t *testing.T, target *instance.Target) {
-		if len(target.Bundle.Rounds) == 0 {
-			t.Skip("kernels round no activations here")
-		}
+	rounds := func(b *bundle.Bundle) bool { return len(b.Rounds) > 0 }
+	eachHardwareThat(t, rounds, false, func(t *testing.T, target *instance.Target) {
 		made := func() weights.Checkpoint {
 			c, err := instance.Dummy(target, config, op.SchemeF8Block)
 			if err != nil {
