@@ -48,6 +48,15 @@ func attention(name string, x op.PagedAttention, batch []sequence, padding int) 
 	return c
 }
 
+// decodes are n sequences of one row, each step tokens longer than the one before.
+func decodes(n, length, step int) []sequence {
+	list := make([]sequence, n)
+	for i := range list {
+		list[i] = sequence{1, length + i*step}
+	}
+	return list
+}
+
 // heads is an attention's shape.
 type heads struct{ query, key, dim int }
 
@@ -88,17 +97,15 @@ func attentionCases(o Options) []*Case {
 		for _, size := range []int{8, 32, 64, 256} {
 			list = append(list, attention(fmt.Sprintf("blocks of %d %s", size, kv), h.attention(kv, size, 0), []sequence{{2, size - 1}, {1, size}, {3, size + 1}, {1, 2*size + 1}}, 1))
 		}
-		many := make([]sequence, 64)
-		for i := range many {
-			many[i] = sequence{1, 1 + i*5}
-		}
-		list = append(list, attention(fmt.Sprintf("64 decodes %s", kv), h.attention(kv, 16, 0), many, 0))
+		list = append(list, attention(fmt.Sprintf("64 decodes %s", kv), h.attention(kv, 16, 0), decodes(64, 1, 5), 0))
 		list = append(list, attention(fmt.Sprintf("all empty %s", kv), h.attention(kv, 16, 0), []sequence{{0, 0}, {0, 5}}, 2))
 		if !o.Short {
 			list = append(list, attention(fmt.Sprintf("long %s", kv), h.attention(kv, 16, 0), []sequence{{1, 4097}, {300, 300}, {5, 2000}}, 0))
 			few := []sequence{{1, 4097}, {1, 1}, {1, 1100}}
 			list = append(list, attention(fmt.Sprintf("long decodes %s", kv), heads{8, 2, 128}.attention(kv, 16, 0), few, 0))
 			list = append(list, attention(fmt.Sprintf("long decodes, window %s", kv), heads{4, 2, 64}.attention(kv, 16, 2500), few, 0))
+			list = append(list, attention(fmt.Sprintf("16 decodes of four chunks %s", kv), heads{8, 2, 64}.attention(kv, 16, 0), decodes(16, 1700, 20), 0))
+			list = append(list, attention(fmt.Sprintf("very long decode %s", kv), heads{4, 1, 64}.attention(kv, 16, 0), []sequence{{1, 8700}}, 0))
 			more := []sequence{{1, 1025}, {1, 700}, {1, 40}, {2, 1300}}
 			list = append(list, attention(fmt.Sprintf("long decodes of many heads %s", kv), heads{8, 8, 128}.attention(kv, 16, 0), more, 0))
 		}

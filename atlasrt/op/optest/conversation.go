@@ -30,6 +30,25 @@ func conversations(o Options) []conversation {
 			list = append(list, conversation{name, attention(name, x, batch, 0), batch})
 		}
 	}
+	if o.Short {
+		return list
+	}
+	// Sequences of many tiles, which blocks share out in other ways when they are alone.
+	for _, long := range []struct {
+		heads  heads
+		window int
+		batch  []sequence
+	}{
+		{heads{64, 2, 64}, 0, []sequence{{70, 1400}, {1, 4500}, {2, 700}}},
+		{heads{64, 2, 64}, 900, []sequence{{70, 1400}, {1, 4500}, {2, 700}}},
+		{heads{8, 2, 64}, 0, append(decodes(16, 1700, 20), sequence{1, 8700})},
+		{heads{8, 2, 128}, 0, append(decodes(9, 70, 240), sequence{1, 8700})},
+		{heads{2, 1, 256}, 0, append(decodes(9, 70, 120), sequence{1, 4500})},
+	} {
+		x := long.heads.attention(op.BF16, 16, long.window)
+		name := fmt.Sprintf("long sequences %s window %d", long.heads, long.window)
+		list = append(list, conversation{name, attention(name, x, long.batch, 0), long.batch})
+	}
 	return list
 }
 
