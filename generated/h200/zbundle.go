@@ -467,7 +467,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16_0":              132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "f031e2f2053ac6443bf6713a32e1ff1d",
+		Contract: "8c5d6f456cc313f3aec1bb6728a6b52b",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -15,6 +15,6 @@ struct arguments {
     atlas_PagedAttention op;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_cluster_128_16_long(const __grid_constant__ arguments a) {
-    attention_cluster<128, 8, 16, 4>(a.op);
+extern "C" __global__ void __launch_bounds__(320, 1) atlas_attention_cluster_128_16_long(const __grid_constant__ arguments a) {
+    attention_cluster<128, 8, 16, 4, 4>(a.op);
 }

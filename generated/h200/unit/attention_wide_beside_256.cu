@@ -16,7 +16,7 @@ struct arguments {
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 2) atlas_attention_wide_beside_256_0(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_wide_beside_256_0(const __grid_constant__ arguments a) {
     attention_few<256, 8, 1, kSMs>(a.op, a.scratch);
 }
 

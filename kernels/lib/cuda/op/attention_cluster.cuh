@@ -1,23 +1,36 @@
 // PagedAttention for few sequences of few rows, in the order of attention_order.cuh, in one launch.
 //
-// attention_cluster<kDim, kColumns, kBlocks, kSlots>: a cluster of kBlocks blocks has a key head of a sequence. In a round each block
-// multiplies a tile, by the four warps of attention_ring.cuh, and sends each block of the cluster the columns of values that this one
-// folds, tile after tile, by two warps more. Two warps bring tiles.
-// Grid: kBlocks·KVHeads, Seqs; block: kFewThreads; dynamic shared memory: 2·kSlots·kKeys·kDim bytes.
+// attention_cluster<kDim, kColumns, kBlocks, kSlots, kBringWarps>: a cluster of kBlocks blocks has a key head of a sequence. In a round
+// each block multiplies a chunk, or a tile where less than a chunk for each block is left, by the four warps of attention_ring.cuh, and
+// sends each block of the cluster the columns of values that this one folds, part after part, by kFoldWarps warps. kBringWarps bring tiles.
+// Grid: kBlocks·KVHeads, Seqs; block: 32·(kFewWarps + kBringWarps + kFoldWarps); dynamic shared memory: 2·kSlots·kKeys·kDim bytes.
 #pragma once
 #include "lib/cuda/op/attention_ring.cuh"
 #include "lib/cuda/ptx/peer.cuh"
 
 namespace atlas::attention {
 
+// Tiles that each block has in a round that begins at one.
+template <int kBlocks>
+__device__ int tiles_each(const share &of, int base) { return of.tiles - base >= kChunk * kBlocks ? kChunk : 1; }
+
 // A block's tiles of its sequence.
 template <int kBlocks>
 struct turns {
     share of;
-    int seq, key_head, rank, tile;
+    int seq, key_head, rank, base, each, tile;
+    __device__ turns(const share &of, int seq, int key_head, int rank) : of(of), seq(seq), key_head(key_head), rank(rank) { begin(0); }
+    __device__ void begin(int round) { base = round, each = tiles_each<kBlocks>(of, round), tile = round + rank * each; }
+    __device__ int count() const {
+        const int rounds = of.tiles / (kChunk * kBlocks), left = of.tiles - rounds * kChunk * kBlocks;
+        return of.passes * (rounds * kChunk + (left - rank + kBlocks - 1) / kBlocks);
+    }
     __device__ int head(const atlas_PagedAttention &) const { return key_head; }
-    __device__ void next(const atlas_PagedAttention &) {
-        if ((tile += kBlocks) >= of.tiles) tile = rank;
+    __device__ bool next(const atlas_PagedAttention &) {
+        if (++tile < base + (rank + 1) * each) return true;
+        begin(base + kBlocks * each);
+        if (tile >= of.tiles) begin(0);  // of the next pass
+        return true;
     }
 };
 
@@ -31,12 +44,18 @@ struct mailbox {
     uint64_t posted[kPlaces], folded[kPlaces];
 };
 
-constexpr int kBringWarps = 2, kFoldWarps = 2;
+template <int kValue>
+struct constant {
+    static constexpr int value = kValue;
+};
+
+constexpr int kFoldWarps = 2;
 
 // A cluster's key head of a sequence, for a block of it.
 template <int kDim, int kColumns, int kBlocks>
 struct post {
     using box = mailbox<kDim, kColumns, kBlocks>;
+    static_assert(kFoldWarps * 32 % kColumns == 0, "a thread has one query vector");
     static constexpr int kWidth = box::kWidth, kPlaces = box::kPlaces, kThreads = kFoldWarps * 32, kEach = (kColumns * kWidth + kThreads - 1) / kThreads;
     const atlas_PagedAttention &a;
     box &mail;
@@ -69,54 +88,67 @@ struct post {
                 }
     }
 
-    // The folding warps fold what is posted to this block, tile after tile.
+    // The folding warps fold what is posted to this block, part after part: a thread one query vector's.
     __device__ void fold_all() const {
-        const int thread = threadIdx.x % kThreads, width = min(kWidth, kDim - rank * kWidth);  // columns of values that this block folds
+        const int thread = threadIdx.x % kThreads, q = thread % kColumns, width = min(kWidth, kDim - rank * kWidth);  // columns of values of this block
+        const auto column = [&](int i) { return thread / kColumns + i * (kThreads / kColumns); };
         int n = 0;
         for (int pass = 0; pass < of.passes; pass++) {
             const tile t = of.group<kColumns>(a, seq, head, pass);
-            float values[kEach] = {};
-            running state[kEach];
-            atlas_act *out[kEach];
+            float values[kEach] = {}, chunk[kEach] = {};
+            running all, part_sum;  // of chunks, and of the parts of one
+            const auto fold_chunk = [&] {
+                const joint j = join(all, part_sum.max, part_sum.sum);
+                part_sum = {};
 #pragma unroll
-            for (int i = 0; i < kEach; i++) {
-                const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
-                out[i] = d < width && q < t.count ? a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth + d : nullptr;
-            }
-            for (int base = 0; base < of.tiles; base += kBlocks, n++) {
-                const int place = n % kPlaces, count = min(of.tiles - base, kBlocks);
+                for (int i = 0; i < kEach; i++) values[i] = j.fold(values[i], chunk[i]), chunk[i] = 0;
+            };
+            // A round of chunks or tiles; what is not there changes nothing.
+            const auto fold_round = [&](const int base, const auto each) {
+                const int place = n % kPlaces, count = min(of.tiles - base, kBlocks), before = kBlocks % kChunk ? base % kChunk : 0;
                 if (thread == 0) arrive_expecting(at(&mail.posted[place]), 8 * (kBlocks * kColumns + count * width * ((t.count + 1) / 2)));
                 wait_peers(at(&mail.posted[place]), n / kPlaces % 2);
+                constexpr int kStep = kBlocks % kChunk ? kBlocks : kChunk;
+#pragma unroll 1
+                for (int first = 0; first < count; first += kStep) {
+                    float2 sums[kStep];
+                    float part[kStep][kEach];
 #pragma unroll
-                for (int i = 0; i < kEach; i++) {
-                    const int e = i * kThreads + thread, q = e % kColumns, d = e / kColumns;
-                    if (d >= width) break;
-                    // What is not there changes nothing.
-                    float2 part[kBlocks];
-                    float value[kBlocks];
+                    for (int b = 0; b < kStep; b++) {
+                        const bool there = first + b < count;
+                        sums[b] = there ? mail.sums[place][first + b][q] : float2{-INFINITY, 0.0f};
 #pragma unroll
-                    for (int b = 0; b < kBlocks; b++) {
-                        part[b] = b < count ? mail.sums[place][b][q] : float2{-INFINITY, 0.0f};
-                        value[b] = b < count ? mail.values[place][b][d][q] : -0.0f;
+                        for (int i = 0; i < kEach; i++) part[b][i] = there && column(i) < width ? mail.values[place][first + b][column(i)][q] : -0.0f;
                     }
 #pragma unroll
-                    for (int b = 0; b < kBlocks; b++) values[i] = join(state[i], part[b].x, part[b].y).fold(values[i], value[b]);
+                    for (int b = 0; b < kStep; b++) {
+                        const joint j = join(part_sum, sums[b].x, sums[b].y);
+#pragma unroll
+                        for (int i = 0; i < kEach; i++) chunk[i] = j.fold(chunk[i], part[b][i]);
+                        if ((before + (b + 1) * each.value) % kChunk == 0) fold_chunk();
+                    }
                 }
                 arrive(at(&mail.folded[place]));
-            }
+                n++;
+            };
+            int base = 0;
+            for (; of.tiles - base >= kChunk * kBlocks; base += kChunk * kBlocks) fold_round(base, constant<kChunk>());
+            for (; base < of.tiles; base += kBlocks) fold_round(base, constant<1>());
+            if (kBlocks % kChunk) fold_chunk();
+            if (q >= t.count) continue;
+            atlas_act *out = a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth;
 #pragma unroll
             for (int i = 0; i < kEach; i++)
-                if (out[i]) *out[i] = __float2bfloat16_rn(values[i] * inverse(state[i].sum));
+                if (column(i) < width) out[column(i)] = __float2bfloat16_rn(values[i] * inverse(all.sum));
         }
     }
 };
 
 }  // namespace atlas::attention
 
-template <int kDim, int kColumns, int kBlocks, int kSlots = atlas::attention::kRingSlots<kDim>>
+template <int kDim, int kColumns, int kBlocks, int kSlots = atlas::attention::kRingSlots<kDim>, int kBringWarps = 2>
 __device__ void attention_cluster(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
-    static_assert(kFewWarps + kBringWarps + kFoldWarps == kFewThreads / 32, "each warp has its work");
     extern __shared__ __align__(128) atlas_act memory[];
     __shared__ few_shared<kDim, kColumns> s;
     __shared__ mailbox<kDim, kColumns, kBlocks> mail;
@@ -135,7 +167,8 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     atlas::arrive_cluster();
     atlas::wait_cluster();
     if (w >= kFewWarps && w < kFewWarps + kBringWarps) {
-        if (rank < of.tiles) bring<kBringWarps>(a, r, turns<kBlocks>{of, seq, head, rank, rank}, of.passes * ((of.tiles - rank - 1) / kBlocks + 1));
+        const turns<kBlocks> mine(of, seq, head, rank);
+        if (rank < of.tiles) bring<kBringWarps>(a, r, mine, mine.count());
         return;
     }
     const post<kDim, kColumns, kBlocks> p = {a, mail, of, seq, head, rank};
@@ -148,10 +181,19 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     for (int pass = 0; pass < of.passes; pass++) {
         const tile t = of.group<kColumns>(a, seq, head, pass);
         const few_queries<kDim, kColumns> query(a, t, s);
-        for (int base = 0; base < of.tiles; base += kBlocks, n++) {
-            const bool mine = base + rank < of.tiles;
+        for (int base = 0, each; base < of.tiles; base += kBlocks * each, n++) {
+            each = tiles_each<kBlocks>(of, base);
+            const int first = base + rank * each;
+            const bool mine = first < of.tiles;
             few_part<kDim, kColumns> part;
-            if (mine) part = attend(query, s, r, (of.first + base + rank) * kKeysOf<kDim>, factor);
+#pragma unroll 1
+            for (int i = 0; mine && i < each; i++) {
+                const auto next = attend(query, s, r, (of.first + first + i) * kKeysOf<kDim>, factor);
+                if (i == 0)
+                    part = next;
+                else
+                    fold(part, next);
+            }
             p.take_place(n);
             p.send(n, t.count, mine, part);
         }

@@ -3,7 +3,8 @@
 //
 // Tiles of kKeys keys stand at fixed positions. In a tile a score is one chain of k16 products from zero, weights are powers
 // of two relative to the tile's maximum, their f32 sum is a fixed tree, and rounded to bf16 they meet the values in one chain
-// from zero. Tiles then fold one after the other, from the first; one in which a query sees nothing changes none of its bits.
+// from zero. Tiles of a chunk, kChunk of them at a fixed position, then fold one after the other, from its first, and so do chunks; what a
+// query does not see changes none of its bits. So whoever has a whole chunk tells others one sum of it, and long sequences are shared out.
 // Limits: Scale > 0, a KVType of bf16, HeadDim 32, 64, 128 or 256, QPitch a multiple of 8.
 #pragma once
 #include "lib/cuda/atlas.cuh"
@@ -14,6 +15,7 @@ namespace atlas::attention {
 
 template <int kDim>
 constexpr int kKeysOf = kDim > 128 ? 64 : 128;
+constexpr int kChunkShift = 2, kChunk = 1 << kChunkShift;
 
 __device__ inline int last_seen(const atlas_PagedAttention &a, int seq, int end, int row) {
     return min(a.Lengths[seq] - (end - row), a.MaxBlocks * a.BlockSize - 1);
@@ -59,12 +61,12 @@ __device__ int chunk_at(int r, int c) {
     return kDim >= 64 ? r * kDim + (c ^ r % 8) * 8 : r * kDim + (c ^ r / 2 % 4) * 8;
 }
 
-// A query's maximum (in powers of two) and sum over the tiles so far.
+// A query's maximum (in powers of two) and sum over the tiles or chunks so far.
 struct running {
     float max = -INFINITY, sum = 0;
 };
 
-// How the next tile joins what is there: by factors, of which one is 1.
+// How the next tile or chunk joins what is there: by factors, of which one is 1.
 struct joint {
     float keep, add;
     __device__ float fold(float all, float part) const { return fmaf(part, add, __fmul_rn(all, keep)); }

@@ -7,16 +7,20 @@
 #include "lib/cuda/op/attention_order.cuh"
 #include "lib/cuda/ptx/barrier.cuh"
 
-constexpr int kAnyRows = 1 << 30, kFewThreads = 256;
+constexpr int kAnyRows = 1 << 30;
 
 namespace atlas::attention {
 
 constexpr int kFewWarps = 4;  // that multiply
 
-// A sequence's work: tiles for each of passes · KVHeads groups of query vectors.
+// What tiles make in grains of 1 << shift.
+__device__ inline int grains(int tiles, int shift) { return (tiles + (1 << shift) - 1) >> shift; }
+
+// A sequence's work: tiles, from a chunk's first on, for each of passes · KVHeads groups of query vectors.
 struct share {
-    int row, rows, end, old, last, first, tiles, passes;  // old: positions before it are of earlier steps
-    __device__ int work(const atlas_PagedAttention &a) const { return rows > 0 ? a.KVHeads * passes * tiles : 0; }
+    int row, rows, end, old, seen, last, first, tiles, passes;  // positions from seen to last are seen, those before old are of earlier steps
+    __device__ int grains(int shift) const { return attention::grains(tiles, shift); }
+    __device__ int work(const atlas_PagedAttention &a, int shift) const { return rows > 0 ? a.KVHeads * passes * grains(shift) : 0; }
     template <int kColumns>
     __device__ tile group(const atlas_PagedAttention &a, int seq, int head, int pass) const {
         const int size = a.Heads / a.KVHeads, begin = pass * kColumns;
@@ -26,10 +30,11 @@ struct share {
 template <int kDim, int kColumns, int kMost>
 __device__ share share_of(const atlas_PagedAttention &a, int seq) {
     if (seq >= a.Seqs) return {};
-    const int row = a.Starts[seq], end = a.Starts[seq + 1], old = a.Lengths[seq] - (end - row), rows = min(end, a.Rows) - row;
+    const int row = load_here(a.Starts + seq), end = load_here(a.Starts + seq + 1), old = load_here(a.Lengths + seq) - (end - row), rows = min(end, a.Rows) - row;
     if (rows <= 0 || rows > kMost) return {};
-    const int most = a.MaxBlocks * a.BlockSize - 1, last = min(old + rows - 1, most), first = first_seen(a, min(old, most)) / kKeysOf<kDim>;
-    return {row, rows, end, old, last, first, max(last / kKeysOf<kDim> - first + 1, 1), (rows * (a.Heads / a.KVHeads) + kColumns - 1) / kColumns};
+    const int most = a.MaxBlocks * a.BlockSize - 1, last = min(old + rows - 1, most), seen = first_seen(a, min(old, most));
+    const int first = seen / (kChunk * kKeysOf<kDim>) * kChunk, tiles = max(last / kKeysOf<kDim> - first + 1, 1);
+    return {row, rows, end, old, seen, last, first, tiles, (rows * (a.Heads / a.KVHeads) + kColumns - 1) / kColumns};
 }
 
 // Slots of shared memory that hold tiles of keys and values, and whose turn they are. Barriers: full, free of each slot.
@@ -61,8 +66,8 @@ __device__ void init_ring(const ring<kDim, kSlots> &r) {
     }
 }
 
-// Brings count tiles from a place on, keys and then values, by the kWarps warps after those that multiply. Sixteen rows come
-// together, where they stand together in the cache.
+// Brings tiles from a place on, keys and then values, until count steps of the walk have ended a grain. The kWarps warps after those
+// that multiply call it. Sixteen rows come together, where they stand together in the cache.
 template <int kWarps, int kDim, int kSlots, typename Walk>
 __device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk w, int count) {
     constexpr int kKeys = kKeysOf<kDim>, kChunks = kDim / 8, kRows = 32 / kChunks, kGroups = kKeys / 16;
@@ -73,14 +78,21 @@ __device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk 
     uint32_t at_row[8 / kRows];
 #pragma unroll
     for (int i = 0; i < 8 / kRows; i++) at_row[i] = 2 * chunk_at<kDim>(i * kRows + mine, c);
-    // Where group l of sixteen keys of a tile lies.
-    const auto place = [&](const Walk &w) { return l < kGroups ? cache_row(a, w.seq, w.head(a), (w.of.first + w.tile) * kKeys + l * 16, w.of.last) : -1; };
-    int next = place(w);
-    for (; count; count--) {
+    // The block of group l of sixteen keys of a tile, -1 where nobody sees it, and where in it they begin. It is looked up a tile ahead.
+    struct place {
+        int block, begin;
+    };
+    const auto look_up = [&](const Walk &w) {
+        const int at = (w.of.first + w.tile) * kKeys + l * 16, n = at / a.BlockSize;
+        return place{l < kGroups && at + 16 > w.of.seen && at <= w.of.last ? a.Tables[size_t(w.seq) * a.MaxBlocks + n] : -1, at - n * a.BlockSize};
+    };
+    place next = look_up(w);
+    while (count) {
         const Walk now = w;
-        const int rows = next, base = (now.of.first + now.tile) * kKeys, last = now.of.last;
-        w.next(a);
-        if (count > 1) next = place(w);
+        const int rows = next.block >= 0 && next.block < a.Blocks ? (next.block * a.KVHeads + now.head(a)) * a.BlockSize + next.begin : -1;
+        const int base = (now.of.first + now.tile) * kKeys, last = now.of.last;
+        count -= w.next(a);
+        if (count) next = look_up(w);
         const ring<kDim, kSlots> keys = r;
         r.next();
         const ring<kDim, kSlots> values = r;
@@ -109,7 +121,7 @@ __device__ void bring(const atlas_PagedAttention &a, ring<kDim, kSlots> r, Walk 
 #pragma unroll 1
                     for (int j = first * kRows + mine; j < kKeys; j += kWarps * kRows) {
                         if ((j >= fresh * 16 && j < stale * 16) != again) continue;
-                        const int at = cache_row(a, now.seq, head, base + j, last);
+                        const int at = base + j < now.of.seen ? -1 : cache_row(a, now.seq, head, base + j, last);
                         copy_async(into + 2 * chunk_at<kDim>(j, c), cache + size_t(max(at, 0)) * kDim + c * 8, at >= 0);
                     }
                 }
@@ -306,7 +318,7 @@ __device__ few_part<kDim, kColumns> attend(const few_queries<kDim, kColumns> &qu
     return part;
 }
 
-// Folds a tile into those before it.
+// Folds a tile, or a chunk, into those before it.
 template <int kDim, int kColumns>
 __device__ void fold(few_part<kDim, kColumns> &all, const few_part<kDim, kColumns> &part) {
 #pragma unroll

@@ -40,8 +40,15 @@ __device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *memory, co
         lows[i] = first_seen(a, highs[i]);
     }
     const float factor = a.Scale * kLog2E;
-    running state[2];
+    running state[2], chunks[2];
     float all[kHalves][kPart / 8][4] = {};
+    // Sums of the chunks before, where there are several: rarely used, and registers are full.
+    constexpr int kSpan = kKeys * kChunk;
+    const bool several = begin / kSpan < end / kSpan;
+    volatile float whole[kDim / 8][4];
+    if (several)
+#pragma unroll
+        for (int i = 0; i < kDim / 2; i++) whole[i / 4][i % 4] = 0;
     do {
         wait_copies<1>();
         __syncthreads();
@@ -123,13 +130,29 @@ __device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *memory, co
         else
             commit_copies();
         base = next;
+        if (several && (base % kSpan == 0 || base > end)) {
+            joint to[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++) to[i] = join(chunks[i], state[i].max, state[i].sum), state[i] = {};
+#pragma unroll
+            for (int d = 0; d < kDim / 8; d++)
+#pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    float &x = all[d / (kPart / 8)][d % (kPart / 8)][r];
+                    const float sum = to[r / 2].fold(whole[d][r], x);
+                    if (base > end)
+                        x = sum;
+                    else
+                        whole[d][r] = sum, x = 0;
+                }
+        }
     } while (base <= end);
     wait_copies<0>();
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int q = q0 + g + i * 8;
         if (q >= t.count) continue;
-        const float scale = inverse(state[i].sum);
+        const float scale = inverse(several ? chunks[i].sum : state[i].sum);
         uint32_t *out = reinterpret_cast<uint32_t *>(a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim) + l % 4;
 #pragma unroll
         for (int d = 0; d < kDim / 8; d++) {

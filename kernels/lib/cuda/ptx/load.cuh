@@ -18,6 +18,13 @@ __device__ __forceinline__ uint2 load_once2(const void *p) {
     return v;
 }
 
+// A word that is asked for at this place, not where it is used, which may be behind a branch that waits for another.
+__device__ __forceinline__ int load_here(const int *p) {
+    int v;
+    asm volatile("ld.global.s32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+
 // Brings the 128 bytes around p into L2.
 __device__ __forceinline__ void prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
