@@ -42,7 +42,7 @@ __device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *memory, co
     const float factor = a.Scale * kLog2E;
     running state[2], chunks[2];
     float all[kHalves][kPart / 8][4] = {};
-    // Sums of the chunks before, where there are several: rarely used, and registers are full.
+    // Sums of the chunks before, where there are several: used once a chunk, and registers are full.
     constexpr int kSpan = kKeys * kChunk;
     const bool several = begin / kSpan < end / kSpan;
     volatile float whole[kDim / 8][4];
