@@ -34,7 +34,7 @@ cuda-toolchain: ## nvcc 13.0 from Python packages, where neither CUDA_HOME nor P
 smoke: bin/atlasc cuda-toolchain ## compile one kernel of each body and scheme for hardware that has no image
 	bin/atlasc build --smoke
 
-gpu-tests: cuda $(DEFAULT) ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
+gpu-tests: build cuda $(DEFAULT) ## bin/gpu.tgz, to be unpacked on a machine with a GPU: see tools/gpu.sh
 	bin/atlasc build --jitter --hw $(GPU) --out bin/gpu/jitter
 	go test -c $(TAGS) -trimpath -ldflags '-s -w' -o bin/gpu/golden.test ./atlasrt
 	cp bin/atlasrt tools/gpu.sh tools/gpu_serve.sh tools/rates.py tools/peers/qwen3-*.json bin/gpu
