@@ -77,7 +77,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16_0":  148,
 			"atlas_attention_mixed_256_0":   148,
 		},
-		Contract: "54f92be8d73015c7f847e9613ee57993",
+		Contract: "40a88c4d25be7025e5b44859ba668e82",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

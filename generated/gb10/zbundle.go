@@ -77,7 +77,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16_0":  48,
 			"atlas_attention_mixed_256_0":   48,
 		},
-		Contract: "2a62d0fd53322f62e888c529c0c088c7",
+		Contract: "79f23a565fb4e6db92c6ec4698c58613",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

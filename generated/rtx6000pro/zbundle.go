@@ -77,7 +77,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16_0":  188,
 			"atlas_attention_mixed_256_0":   188,
 		},
-		Contract: "e7c5adba7f095552e1c1baa22a44c276",
+		Contract: "9f35c682807dce9cd1be00ea5158d70a",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

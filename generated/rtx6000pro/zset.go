@@ -222,12 +222,12 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// Convert: kernels/lib/cuda/base.toml:602.
+// Convert: kernels/lib/cuda/base.toml:235.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:586.
+// Copy: kernels/lib/cuda/base.toml:219.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
@@ -407,7 +407,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:594.
+// Fill: kernels/lib/cuda/base.toml:227.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -614,7 +614,7 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/lib/cuda/base.toml:115, 134, 147, 173, 186, 199, 218, 231, 257, 270, 283, 302, 321, 334, 360, 374, 388, 407, 427, 440, 466, 475.
+// PagedAttention: kernels/lib/cuda/attention.toml:3, 22, 35, 61, 74, 87, 106, 119, 145, 158, 171, 190, 209, 222, 248, 262, 276, 295, 315, 328, 354, 363.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
 	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
@@ -664,7 +664,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// RMSNorm: kernels/lib/cuda/base.toml:3, 13, 23.
+// RMSNorm: kernels/lib/cuda/base.toml:4, 14, 24.
 func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	switch {
 	case a.Cols <= 2048:
@@ -676,17 +676,17 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:610.
+// Resolve: kernels/lib/cuda/base.toml:243.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
 
-// RotaryAngles: kernels/lib/cuda/base.toml:40.
+// RotaryAngles: kernels/lib/cuda/base.toml:41.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryCache: kernels/lib/cuda/base.toml:48, 57, 67, 77, 87, 97, 107.
+// RotaryCache: kernels/lib/cuda/base.toml:49, 58, 68, 78, 88, 98, 108.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
@@ -706,7 +706,7 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// Route: kernels/lib/cuda/base.toml:483, 492, 501, 510, 525, 540, 549.
+// Route: kernels/lib/cuda/base.toml:116, 125, 134, 143, 158, 173, 182.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
 	case a.Rows == 1 && a.Experts <= 128:
@@ -726,7 +726,7 @@ func (s *Set) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:563, 575.
+// Sample: kernels/lib/cuda/base.toml:196, 208.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	switch {
 	case a.Vocab <= 153600:
@@ -736,7 +736,7 @@ func (s *Set) Sample(q op.Stream, a op.Sample) {
 	}
 }
 
-// SwiGLU: kernels/lib/cuda/base.toml:32.
+// SwiGLU: kernels/lib/cuda/base.toml:33.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
@@ -764,7 +764,7 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:602.
+// launchConvert: kernels/lib/cuda/base.toml:235.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
@@ -772,7 +772,7 @@ func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:586.
+// launchCopy: kernels/lib/cuda/base.toml:219.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
@@ -1198,7 +1198,7 @@ func (s *Set) launchExpertUpNvfp4(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchFill: kernels/lib/cuda/base.toml:594.
+// launchFill: kernels/lib/cuda/base.toml:227.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
@@ -1638,7 +1638,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchAttentionFew_32_8: kernels/lib/cuda/base.toml:115, order tiles.
+// launchAttentionFew_32_8: kernels/lib/cuda/attention.toml:3, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1649,7 +1649,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[120], op.Grid{X: 188 - 1, Y: 1, Z: 1})
 }
 
-// launchAttentionMany_32: kernels/lib/cuda/base.toml:134, order tiles.
+// launchAttentionMany_32: kernels/lib/cuda/attention.toml:22, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1657,7 +1657,7 @@ func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_32: kernels/lib/cuda/base.toml:147, order tiles.
+// launchAttentionMixed_32: kernels/lib/cuda/attention.toml:35, order tiles.
 func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1672,7 +1672,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_64_8: kernels/lib/cuda/base.toml:173, order tiles.
+// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml:61, order tiles.
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1680,7 +1680,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_64_4: kernels/lib/cuda/base.toml:186, order tiles.
+// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml:74, order tiles.
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1688,7 +1688,7 @@ func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_64_8: kernels/lib/cuda/base.toml:199, order tiles.
+// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml:87, order tiles.
 func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1699,7 +1699,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[128], op.Grid{X: 188 - 1, Y: 2, Z: 1})
 }
 
-// launchAttentionMany_64: kernels/lib/cuda/base.toml:218, order tiles.
+// launchAttentionMany_64: kernels/lib/cuda/attention.toml:106, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1707,7 +1707,7 @@ func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_64: kernels/lib/cuda/base.toml:231, order tiles.
+// launchAttentionMixed_64: kernels/lib/cuda/attention.toml:119, order tiles.
 func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1722,7 +1722,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_8: kernels/lib/cuda/base.toml:257, order tiles.
+// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml:145, order tiles.
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1730,7 +1730,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_4: kernels/lib/cuda/base.toml:270, order tiles.
+// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml:158, order tiles.
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1738,7 +1738,7 @@ func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_128_8: kernels/lib/cuda/base.toml:283, order tiles.
+// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml:171, order tiles.
 func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1749,7 +1749,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[136], op.Grid{X: 188 - 1, Y: 4, Z: 1})
 }
 
-// launchAttentionFew_128_16: kernels/lib/cuda/base.toml:302, order tiles.
+// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml:190, order tiles.
 func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1760,7 +1760,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[138], op.Grid{X: 188 - 1, Y: 4, Z: 1})
 }
 
-// launchAttentionMany_128: kernels/lib/cuda/base.toml:321, order tiles.
+// launchAttentionMany_128: kernels/lib/cuda/attention.toml:209, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1768,7 +1768,7 @@ func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_128: kernels/lib/cuda/base.toml:334, order tiles.
+// launchAttentionMixed_128: kernels/lib/cuda/attention.toml:222, order tiles.
 func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1783,7 +1783,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_256_8: kernels/lib/cuda/base.toml:360, order tiles.
+// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml:248, order tiles.
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1791,7 +1791,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_256_4: kernels/lib/cuda/base.toml:374, order tiles.
+// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml:262, order tiles.
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1799,7 +1799,7 @@ func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionFew_256_8: kernels/lib/cuda/base.toml:388, order tiles.
+// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml:276, order tiles.
 func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1810,7 +1810,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[146], op.Grid{X: 188 - 1, Y: 8, Z: 1})
 }
 
-// launchAttentionFew_256_16: kernels/lib/cuda/base.toml:407, order tiles.
+// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml:295, order tiles.
 func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1821,7 +1821,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	q.Launch(s.kernels[148], op.Grid{X: 188 - 1, Y: 8, Z: 1})
 }
 
-// launchAttentionMany_256: kernels/lib/cuda/base.toml:427, order tiles.
+// launchAttentionMany_256: kernels/lib/cuda/attention.toml:315, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1829,7 +1829,7 @@ func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionMixed_256: kernels/lib/cuda/base.toml:440, order tiles.
+// launchAttentionMixed_256: kernels/lib/cuda/attention.toml:328, order tiles.
 func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -1844,7 +1844,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionRowsBf16: kernels/lib/cuda/base.toml:466.
+// launchAttentionRowsBf16: kernels/lib/cuda/attention.toml:354.
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1852,7 +1852,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionRowsF32: kernels/lib/cuda/base.toml:475.
+// launchAttentionRowsF32: kernels/lib/cuda/attention.toml:363.
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -1860,7 +1860,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchRmsnorm_2048: kernels/lib/cuda/base.toml:3.
+// launchRmsnorm_2048: kernels/lib/cuda/base.toml:4.
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
@@ -1868,7 +1868,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchRmsnorm_4096: kernels/lib/cuda/base.toml:13.
+// launchRmsnorm_4096: kernels/lib/cuda/base.toml:14.
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
@@ -1876,7 +1876,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchRmsnorm: kernels/lib/cuda/base.toml:23.
+// launchRmsnorm: kernels/lib/cuda/base.toml:24.
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
@@ -1884,7 +1884,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:610.
+// launchResolve: kernels/lib/cuda/base.toml:243.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
@@ -1892,7 +1892,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	}
 }
 
-// launchRotaryAngles: kernels/lib/cuda/base.toml:40.
+// launchRotaryAngles: kernels/lib/cuda/base.toml:41.
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
@@ -1900,7 +1900,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	}
 }
 
-// launchRotaryCache_64: kernels/lib/cuda/base.toml:48.
+// launchRotaryCache_64: kernels/lib/cuda/base.toml:49.
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
@@ -1908,7 +1908,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryRows_128: kernels/lib/cuda/base.toml:57, order turn.
+// launchRotaryRows_128: kernels/lib/cuda/base.toml:58, order turn.
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
@@ -1916,7 +1916,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryFew_128: kernels/lib/cuda/base.toml:67, order turn.
+// launchRotaryFew_128: kernels/lib/cuda/base.toml:68, order turn.
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
@@ -1924,7 +1924,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryCache_128: kernels/lib/cuda/base.toml:77, order turn.
+// launchRotaryCache_128: kernels/lib/cuda/base.toml:78, order turn.
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
@@ -1932,7 +1932,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:87, order turn.
+// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:88, order turn.
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
@@ -1940,7 +1940,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryCache_256: kernels/lib/cuda/base.toml:97, order turn.
+// launchRotaryCache_256: kernels/lib/cuda/base.toml:98, order turn.
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
@@ -1948,7 +1948,7 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRotaryCache_512: kernels/lib/cuda/base.toml:107.
+// launchRotaryCache_512: kernels/lib/cuda/base.toml:108.
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
@@ -1956,25 +1956,25 @@ func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// launchRouteOne: kernels/lib/cuda/base.toml:483.
+// launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[167], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_8: kernels/lib/cuda/base.toml:492.
+// launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[168], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_16: kernels/lib/cuda/base.toml:501.
+// launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[169], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_128: kernels/lib/cuda/base.toml:510.
+// launchRoute_128: kernels/lib/cuda/base.toml:143.
 func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1987,7 +1987,7 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	}
 }
 
-// launchRoute: kernels/lib/cuda/base.toml:525.
+// launchRoute: kernels/lib/cuda/base.toml:158.
 func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
@@ -2000,13 +2000,13 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	}
 }
 
-// launchRoute_32Of_512: kernels/lib/cuda/base.toml:540.
+// launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[174], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRouteOf_512: kernels/lib/cuda/base.toml:549.
+// launchRouteOf_512: kernels/lib/cuda/base.toml:182.
 func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
@@ -2019,7 +2019,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	}
 }
 
-// launchSample: kernels/lib/cuda/base.toml:563.
+// launchSample: kernels/lib/cuda/base.toml:196.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
@@ -2027,7 +2027,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	}
 }
 
-// launchSampleLarge: kernels/lib/cuda/base.toml:575.
+// launchSampleLarge: kernels/lib/cuda/base.toml:208.
 func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
@@ -2036,7 +2036,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	}
 }
 
-// launchSwiglu: kernels/lib/cuda/base.toml:32.
+// launchSwiglu: kernels/lib/cuda/base.toml:33.
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
