@@ -12,7 +12,7 @@ namespace atlas {
 // kGroup: outputs that share a scale in checkpoints, 64 or 32.
 template <int kRows, int kOut, int kStages, int kCluster, int kGroup = 64>
 struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32> {
-    static constexpr int kSlots = kStages, kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
+    static constexpr int kParts = 128 / kRows, kStrips = kOut / 16, kUnit = kOut * 64;  // kUnit: bytes of 64 columns
     static constexpr int kGroups = kOut / kGroup, kGroupStrips = kGroup / 16, kGroupBytes = 64 / kGroupStrips;
     static constexpr int kMixed = 12 / kGroupStrips;  // the word behind those of groups: whether scales differ in one
     using base = wide<2, 128, kParts * kOut * 128 + kOut / 64 * 1024, kStages, kCluster, true, true, 32>;
@@ -35,7 +35,7 @@ struct e4m3_shared_pipe : wide<2, 128, 128 / kRows * kOut * 128 + kOut / 64 * 10
 };
 
 // What a warpgroup sums: 64 rows by all outputs of its tiles, one after another. Tensor cores add with 14 bits or so: products of each 128
-// columns, of whole rows of each kTogether times as many, are summed by themselves, then added up, in blocks by fma with the product of
+// columns, of whole rows of each 256, are summed by themselves, then added up, in blocks by fma with the product of
 // both scales. Two sets of such sums take turns, so that products run, be they another tile's, while others are added and stored.
 template <bool kBlocks, int kOut, typename Pipe, typename Stage>
 struct e4m3_sums {
@@ -154,46 +154,27 @@ struct e4m3_sums {
 template <bool kBlocks, int kOut, typename Pipe, typename Stage>
 struct e4m3_whole_sums : e4m3_sums<kBlocks, kOut, Pipe, Stage> {
     using base = e4m3_sums<kBlocks, kOut, Pipe, Stage>;
-    static constexpr int kTogether = kBlocks ? 1 : 4, kSums = base::kSums;
+    static constexpr int kTogether = kBlocks ? 1 : 2, kSums = base::kSums;
     using base::base, base::pipe, base::left, base::last;
 
-    // Begins a further stage of those summed together.
-    __device__ void begin_further(float (&c)[kSums]) { this->next_stage(), this->begin(c, 0, true); }
-    // The same, and lets go of the one before.
-    __device__ void begin_more(float (&c)[kSums]) {
-        const int before = last;
-        begin_further(c);
+    // Begins the stage that is summed together with the one begun before, which is let go of once something else is done.
+    __device__ void begin_further(float (&c)[kSums], const auto &meanwhile) {
+        const int first = last;
+        this->next_stage(), this->begin(c, 0, true);
+        meanwhile();
         wait_products<1>();
-        pipe.release(before);
+        pipe.release(first);
     }
-    // Begins what is summed together with the stage that was begun. Where ends, the tile before is done while they run.
+    // Begins what is summed together with the stage that was begun. Where ends, the tile before is done while both run: of the pipe's slots
+    // they and that tile's last one are held.
     __device__ void begin_rest(float (&c)[kSums], bool ends, int slot, const auto &done) {
-        if (!ends) {
-#pragma unroll
-            for (int i = 1; i < kTogether; i++) {
-                if (left == 0) break;
-                begin_more(c);
-            }
-        } else if constexpr (kTogether > 1) {
-            // As many stages of this tile as the pipe holds beside the last one of the tile before, which ends once that one is done.
-            const int first = last;
-            begin_further(c);
-            if constexpr (Pipe::kSlots > 3) {
-                const int second = last;
-                begin_further(c);
-                done(slot), this->clear();
-                wait_products<1>();
-                pipe.release(first);
-                pipe.release(second);
-            } else {
-                done(slot), this->clear();
-                wait_products<1>();
-                pipe.release(first);
-                begin_more(c);
-            }
-            begin_more(c);
-        } else {
-            done(slot), this->clear();
+        const auto end = [&] { done(slot), this->clear(); };
+        if constexpr (kTogether == 1) {
+            if (ends) end();
+        } else if (ends) {
+            begin_further(c, end);
+        } else if (left > 0) {
+            begin_further(c, [] {});
         }
         this->load_scales();
     }

@@ -4,7 +4,7 @@
 // First a kernel of quantise_linear.cuh, kShared. Then blocks of 384 threads, one to a multiprocessor (min_blocks 1); cluster kCluster, 1
 // or 2, blocks next to one another along rows, which share weights; dynamic shared memory atlas::e4m3_shared_pipe<…>::kAll. Grid any
 // multiple of the cluster, at most a block per tile, of which there are kCluster*ceil(Rows/(kRows*kCluster))*ceil(W.Rows/kOut).
-// W.Cols%(128*128/kRows) == 0, for f8 of 512 or more times 128/kRows. Any Rows, OutPitch and alignment of Out. Instances of the same kRows
+// W.Cols%(128*128/kRows) == 0, for f8 of 256 or more times 128/kRows. Any Rows, OutPitch and alignment of Out. Instances of the same kRows
 // give the same bits. 192 outputs are for f8block.
 //
 // Gated, a tile is kOut/2 outputs and those they gate: W.Rows%kOut == 0.
