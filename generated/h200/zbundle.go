@@ -467,7 +467,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16_0":              132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "7813267c092dbfe93401c754c7fc8ca2",
+		Contract: "ec129880b8a9c4e65a72e5c10692d6fd",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)
