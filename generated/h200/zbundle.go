@@ -467,7 +467,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16_0":              132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "ec129880b8a9c4e65a72e5c10692d6fd",
+		Contract: "d1690dffd783e3823eb6aa5a5c851b2a",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

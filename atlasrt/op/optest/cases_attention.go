@@ -107,6 +107,10 @@ func attentionCases(o Options) []*Case {
 			list = append(list, attention(fmt.Sprintf("16 decodes of four chunks %s", kv), heads{8, 2, 64}.attention(kv, 16, 0), decodes(16, 1700, 20), 0))
 			list = append(list, attention(fmt.Sprintf("very long decode %s", kv), heads{4, 1, 64}.attention(kv, 16, 0), []sequence{{1, 8700}}, 0))
 			list = append(list, attention(fmt.Sprintf("very long decodes %s", kv), heads{8, 4, 128}.attention(kv, 16, 0), []sequence{{1, 6300}, {1, 130}, {1, 1}, {1, 3000}}, 0))
+			list = append(list, attention(fmt.Sprintf("12 decodes of many heads %s", kv), heads{32, 4, 128}.attention(kv, 16, 0), decodes(12, 40, 90), 0))
+			list = append(list, attention(fmt.Sprintf("10 decodes of many key heads %s", kv), heads{16, 8, 128}.attention(kv, 16, 0), decodes(10, 700, 60), 0))
+			list = append(list, attention(fmt.Sprintf("12 decodes of up to five chunks %s", kv), heads{16, 4, 128}.attention(kv, 16, 0), decodes(12, 150, 200), 0))
+			list = append(list, attention(fmt.Sprintf("20 decodes of many key heads %s", kv), heads{8, 8, 128}.attention(kv, 16, 0), decodes(20, 30, 50), 0))
 			more := []sequence{{1, 1025}, {1, 700}, {1, 40}, {2, 1300}}
 			list = append(list, attention(fmt.Sprintf("long decodes of many heads %s", kv), heads{8, 8, 128}.attention(kv, 16, 0), more, 0))
 		}
