@@ -53,7 +53,8 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, stored)}
 	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
-	m := construct(t.Set, p.Counter, p.limits())
+	set := &measured{Set: t.Set, seen: map[op.PagedAttention]bool{}}
+	m := construct(set, p.Counter, p.limits())
 	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
 	}
@@ -68,7 +69,7 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	if p.Sizes.Memory > total {
 		return nil, fmt.Errorf("--memory allows %d bytes, and %s has %d in all", p.Sizes.Memory, t.Bundle.Hardware, total)
 	}
-	return p, p.measure(m)
+	return p, p.measure(m, set)
 }
 
 // defaultContext bounds the context that is planned for where nobody asks for one.
@@ -82,26 +83,6 @@ func fill(field *int, value int) {
 
 func (p *Prepared) limits() model.Limits {
 	return model.Limits{Rows: int32(p.Sizes.MaxBatchTokens), Activations: p.Target.Bundle.Activations}
-}
-
-// measure queues steps of the sizes that a launch's scratch memory depends on, on a stream that runs nothing.
-func (p *Prepared) measure(m model.Model) error {
-	blocks := int32((p.Sizes.MaxContext + p.Sizes.BlockSize - 1) / p.Sizes.BlockSize)
-	var stream load.Measure
-	for rows := int32(1); ; rows = min(2*rows, int32(p.Sizes.MaxBatchTokens)) {
-		seqs := min(rows, int32(p.Sizes.MaxSequences))
-		in := &model.Inputs{
-			Rows: rows, Seqs: seqs, Outputs: seqs, MaxBlocks: blocks, Blocks: blocks * seqs, BlockSize: int32(p.Sizes.BlockSize),
-			KVType: p.Sizes.KVType, Cache: make([]model.Cache, len(p.Layout.KV)),
-		}
-		m.Forward(&stream, in)
-		p.Target.Set.Sample(&stream, op.Sample{Rows: seqs, Vocab: p.Layout.Vocab, Edits: seqs})
-		if rows == int32(p.Sizes.MaxBatchTokens) {
-			break
-		}
-	}
-	p.Scratch = stream.Most
-	return stream.Err
 }
 
 // Need is what memory is planned for.
