@@ -111,6 +111,9 @@ func attentionCases(o Options) []*Case {
 			list = append(list, attention(fmt.Sprintf("10 decodes of many key heads %s", kv), heads{16, 8, 128}.attention(kv, 16, 0), decodes(10, 700, 60), 0))
 			list = append(list, attention(fmt.Sprintf("12 decodes of up to five chunks %s", kv), heads{16, 4, 128}.attention(kv, 16, 0), decodes(12, 150, 200), 0))
 			list = append(list, attention(fmt.Sprintf("20 decodes of many key heads %s", kv), heads{8, 8, 128}.attention(kv, 16, 0), decodes(20, 30, 50), 0))
+			list = append(list, attention(fmt.Sprintf("40 decodes of many key heads %s", kv), heads{16, 8, 128}.attention(kv, 16, 0), append(decodes(40, 5, 20), sequence{0, 0}, sequence{5, 300}, sequence{1, 77}), 0))
+			list = append(list, attention(fmt.Sprintf("8 long decodes of one length %s", kv), heads{8, 8, 128}.attention(kv, 16, 0), decodes(8, 2100, 0), 0))
+			list = append(list, attention(fmt.Sprintf("33 long decodes of one length %s", kv), heads{4, 4, 128}.attention(kv, 16, 0), decodes(33, 2060, 0), 0))
 			more := []sequence{{1, 1025}, {1, 700}, {1, 40}, {2, 1300}}
 			list = append(list, attention(fmt.Sprintf("long decodes of many heads %s", kv), heads{8, 8, 128}.attention(kv, 16, 0), more, 0))
 		}

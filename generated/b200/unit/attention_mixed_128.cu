@@ -16,14 +16,10 @@ struct arguments {
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 2) atlas_attention_mixed_128_0(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_mixed_128_0(const __grid_constant__ arguments a) {
     attention_few<128, 8, 1, kSMs>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_mixed_128_1(const __grid_constant__ arguments a) {
-    attention_merge<128, 8, 1, kSMs>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_mixed_128_2(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_mixed_128_1(const __grid_constant__ arguments a) {
     attention_tile<128, 2>(a.op, a.scratch);
 }

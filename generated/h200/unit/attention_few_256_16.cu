@@ -16,10 +16,6 @@ struct arguments {
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_few_256_16_0(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_few_256_16(const __grid_constant__ arguments a) {
     attention_few<256, 16, kAnyRows, kSMs>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_few_256_16_1(const __grid_constant__ arguments a) {
-    attention_merge<256, 16, kAnyRows, kSMs>(a.op, a.scratch);
 }

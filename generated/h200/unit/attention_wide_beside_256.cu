@@ -17,13 +17,9 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_wide_beside_256_0(const __grid_constant__ arguments a) {
-    attention_few<256, 8, 1, kSMs>(a.op, a.scratch);
+    attention_shares<256, 8, 1, kSMs>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_wide_beside_256_1(const __grid_constant__ arguments a) {
-    attention_merge<256, 8, 1, kSMs>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_wide_beside_256_2(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_wide_beside_256_1(const __grid_constant__ arguments a) {
     attention_wgmma<256, 2, 2, 64, 2>(a.op, a.scratch);
 }

@@ -17,13 +17,9 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256, 2) atlas_attention_wide_beside_64_0(const __grid_constant__ arguments a) {
-    attention_few<64, 8, 1, kSMs>(a.op, a.scratch);
+    attention_shares<64, 8, 1, kSMs>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_wide_beside_64_1(const __grid_constant__ arguments a) {
-    attention_merge<64, 8, 1, kSMs>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_wide_beside_64_2(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_attention_wide_beside_64_1(const __grid_constant__ arguments a) {
     attention_wgmma<64, 2, 2, 128, 3>(a.op, a.scratch);
 }

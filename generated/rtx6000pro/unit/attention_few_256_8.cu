@@ -16,10 +16,6 @@ struct arguments {
     uint8_t *scratch;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_few_256_8_0(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_few_256_8(const __grid_constant__ arguments a) {
     attention_few<256, 8, kAnyRows, kSMs>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_few_256_8_1(const __grid_constant__ arguments a) {
-    attention_merge<256, 8, kAnyRows, kSMs>(a.op, a.scratch);
 }

@@ -20,10 +20,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) atlas_attention_mixed_256_0
     attention_few<256, 8, 1, kSMs>(a.op, a.scratch);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 8) atlas_attention_mixed_256_1(const __grid_constant__ arguments a) {
-    attention_merge<256, 8, 1, kSMs>(a.op, a.scratch);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_mixed_256_2(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 1) atlas_attention_mixed_256_1(const __grid_constant__ arguments a) {
     attention_tile<256, 2>(a.op, a.scratch);
 }

@@ -15,7 +15,7 @@ namespace atlas::attention {
 
 template <int kDim>
 constexpr int kKeysOf = kDim > 128 ? 64 : 128;
-constexpr int kChunkShift = 2, kChunk = 1 << kChunkShift;
+constexpr int kChunk = 4;
 
 __device__ inline int last_seen(const atlas_PagedAttention &a, int seq, int end, int row) {
     return min(a.Lengths[seq] - (end - row), a.MaxBlocks * a.BlockSize - 1);

@@ -13,14 +13,14 @@ namespace atlas::attention {
 
 constexpr int kFewWarps = 4;  // that multiply
 
-// What tiles make in grains of 1 << shift.
-__device__ inline int grains(int tiles, int shift) { return (tiles + (1 << shift) - 1) >> shift; }
+// What tiles make in grains of size.
+__device__ inline int grains(int tiles, int size) { return (tiles + size - 1) / size; }
 
 // A sequence's work: tiles, from a chunk's first on, for each of passes · KVHeads groups of query vectors.
 struct share {
     int row, rows, end, old, seen, last, first, tiles, passes;  // positions from seen to last are seen, those before old are of earlier steps
-    __device__ int grains(int shift) const { return attention::grains(tiles, shift); }
-    __device__ int work(const atlas_PagedAttention &a, int shift) const { return rows > 0 ? a.KVHeads * passes * grains(shift) : 0; }
+    __device__ int grains(int size) const { return attention::grains(tiles, size); }
+    __device__ int work(const atlas_PagedAttention &a, int size) const { return rows > 0 ? a.KVHeads * passes * grains(size) : 0; }
     template <int kColumns>
     __device__ tile group(const atlas_PagedAttention &a, int seq, int head, int pass) const {
         const int size = a.Heads / a.KVHeads, begin = pass * kColumns;
@@ -141,6 +141,7 @@ struct few_shared {
     static constexpr int kPitch = kDim + 8;
     alignas(16) atlas_act p[kColumns][kKeys + 8], queries[kColumns][kPitch];
     float max[4][kColumns], sum[4][8][kColumns];
+    int came;  // of the blocks that share a group
 };
 
 // What a thread of the four warps holds of kColumns query vectors of a tile or of several: sums, and their columns' weights.
