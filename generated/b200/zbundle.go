@@ -82,7 +82,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":    148,
 			"atlas_attention_mixed_256_0":   148,
 		},
-		Contract: "537f41cd1c8dfc899470541c5ec0edd2",
+		Contract: "e9310e7641d7799a1030f3321f7b546b",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -630,7 +630,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_64(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_64(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 148*7 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 8 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 148*7 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 4 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 148 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_4(q, a)

@@ -82,7 +82,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":    48,
 			"atlas_attention_mixed_256_0":   48,
 		},
-		Contract: "2525586a9534afaa857e527458f0447b",
+		Contract: "637db1bd74f02032b502f5024494e10d",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -473,7 +473,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "9a9d884eaf2f1c0ba9e5865d768bc689",
+		Contract: "6330488868a684aa84d53b09b3675cef",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -2209,7 +2209,7 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/h200/attention.toml:6, 19, 32, 45, 58, 71, 84, 97, 109, 123, 136, 156, 168, 180, 200, 212;
+// PagedAttention: kernels/h200/attention.toml:7, 20, 33, 46, 59, 72, 85, 98, 110, 124, 137, 157, 169, 181, 201, 213;
 // kernels/lib/cuda/attention.toml:4, 17, 30, 51, 64, 77, 90, 103, 116, 137, 150, 163, 176, 189, 202, 215, 228, 249, 263, 277, 290, 303, 316, 330, 343, 364, 373.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
@@ -2217,9 +2217,9 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionCluster_64_16(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 4 && int64(a.MaxBlocks)*int64(a.BlockSize) > 6144 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_16Long(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 12 && int64(a.Seqs)*int64(a.KVHeads) <= 16 && int64(a.MaxBlocks)*int64(a.BlockSize) > 6144 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 12 && int64(a.Seqs)*int64(a.KVHeads) <= 16 && int64(a.MaxBlocks)*int64(a.BlockSize) > 6144 && (s.has.exact || int64(a.Heads) > 4*int64(a.KVHeads) || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_5Long(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && (s.has.exact || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_16(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 28 && int64(a.Seqs)*int64(a.KVHeads) <= 39 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_6(q, a)
@@ -2263,7 +2263,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_64(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_64(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 132*7 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 8 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 132*7 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 4 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_4(q, a)
@@ -7749,7 +7749,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchAttentionCluster_64_16: kernels/h200/attention.toml:6, order tiles.
+// launchAttentionCluster_64_16: kernels/h200/attention.toml:7, order tiles.
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7757,7 +7757,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_16Long: kernels/h200/attention.toml:19, order tiles.
+// launchAttentionCluster_128_16Long: kernels/h200/attention.toml:20, order tiles.
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7765,7 +7765,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 	}
 }
 
-// launchAttentionCluster_128_5Long: kernels/h200/attention.toml:32, order tiles.
+// launchAttentionCluster_128_5Long: kernels/h200/attention.toml:33, order tiles.
 func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(5 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7773,7 +7773,7 @@ func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention)
 	}
 }
 
-// launchAttentionCluster_128_16: kernels/h200/attention.toml:45, order tiles.
+// launchAttentionCluster_128_16: kernels/h200/attention.toml:46, order tiles.
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7781,7 +7781,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_6: kernels/h200/attention.toml:58, order tiles.
+// launchAttentionCluster_128_6: kernels/h200/attention.toml:59, order tiles.
 func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7789,7 +7789,7 @@ func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_128_4Many: kernels/h200/attention.toml:71, order tiles.
+// launchAttentionCluster_128_4Many: kernels/h200/attention.toml:72, order tiles.
 func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7797,7 +7797,7 @@ func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention)
 	}
 }
 
-// launchAttentionCluster_128_2Many: kernels/h200/attention.toml:84, order tiles.
+// launchAttentionCluster_128_2Many: kernels/h200/attention.toml:85, order tiles.
 func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7805,7 +7805,7 @@ func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention)
 	}
 }
 
-// launchAttentionWhole_128: kernels/h200/attention.toml:97, order tiles.
+// launchAttentionWhole_128: kernels/h200/attention.toml:98, order tiles.
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7813,7 +7813,7 @@ func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionCluster_256_16: kernels/h200/attention.toml:109, order tiles.
+// launchAttentionCluster_256_16: kernels/h200/attention.toml:110, order tiles.
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7821,7 +7821,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWide_64: kernels/h200/attention.toml:123, order running128.
+// launchAttentionWide_64: kernels/h200/attention.toml:124, order running128.
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7829,7 +7829,7 @@ func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWideBeside_64: kernels/h200/attention.toml:136, order running128.
+// launchAttentionWideBeside_64: kernels/h200/attention.toml:137, order running128.
 func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -7842,7 +7842,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWide_128Large: kernels/h200/attention.toml:156, order running64.
+// launchAttentionWide_128Large: kernels/h200/attention.toml:157, order running64.
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7850,7 +7850,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWide_128: kernels/h200/attention.toml:168, order running128.
+// launchAttentionWide_128: kernels/h200/attention.toml:169, order running128.
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7858,7 +7858,7 @@ func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWideBeside_128: kernels/h200/attention.toml:180, order running128.
+// launchAttentionWideBeside_128: kernels/h200/attention.toml:181, order running128.
 func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
@@ -7871,7 +7871,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWide_256: kernels/h200/attention.toml:200, order running64.
+// launchAttentionWide_256: kernels/h200/attention.toml:201, order running64.
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
@@ -7879,7 +7879,7 @@ func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWideBeside_256: kernels/h200/attention.toml:212, order running64.
+// launchAttentionWideBeside_256: kernels/h200/attention.toml:213, order running64.
 func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {

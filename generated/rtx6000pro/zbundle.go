@@ -82,7 +82,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":    188,
 			"atlas_attention_mixed_256_0":   188,
 		},
-		Contract: "78ec073dad6952d9d29dc05357a23850",
+		Contract: "1f53a43be0532f7a551e2e3e9273d88f",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -1,8 +1,8 @@
-// PagedAttention for many sequences of few rows, in the order of attention_order.cuh, in one launch.
+// PagedAttention for many sequences of few rows, in the order of attention_order.cuh.
 //
 // attention_whole<kDim, kColumns, kSlots>: a block has whole groups of query vectors, one of every gridDim.x, so that nothing is left to
-// merge. Its warps are those of attention_few.cuh, and so is the ring. It takes as long as the block whose sequences are longest.
-// Grid any; block: kFewThreads; dynamic shared memory: 2·kSlots·kKeys·kDim bytes.
+// merge. Four warps multiply, four bring tiles. It takes as long as the block whose sequences are longest. Grid any; block 256; dynamic
+// shared memory: 2·kSlots·kKeys·kDim bytes.
 #pragma once
 #include "lib/cuda/op/attention_ring.cuh"
 
