@@ -17,22 +17,10 @@ __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
     __shared__ few_shared<kDim, kColumns> s;
     __shared__ uint64_t barriers[kSlots * 2];
     ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
-    if (threadIdx.x == 0) {
-        init_ring<kFewThreads / 32 - kFewWarps>(r);
-        atlas::fence_barriers();
-    }
     shares<kBlocks, true> by;
     int at = 0, left = 0;  // of the block's grains the next one, and how many there are from it on
-    auto w = walk_from<kDim, kColumns, kMost, kBlocks, true>(a, [&](const shares<kBlocks, true> &of_all) {
-        by = of_all, at = by.begin(blockIdx.x), left = by.begin(blockIdx.x + 1) - at;
-        return at;
-    });
-    __syncthreads();
-    if (threadIdx.x >= kFewWarps * 32) {
-        if (left) bring<kFewThreads / 32 - kFewWarps>(a, r, w, left);
-        return;
-    }
-    if (!left) atlas::wait_for_previous();
+    walk<kDim, kColumns, kMost> w;
+    if (!begin_share(a, r, by, at, left, w)) return;
     const parts<kDim, kMost == 1> partial(a, scratch);
     const float factor = a.Scale * atlas::kLog2E;
     while (left) {
@@ -68,9 +56,7 @@ __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
             chunk = {};
         }
         if (from == 0 && to == w.of.tiles) {
-            all.each(t.count, [&](int n, int i, int q, int d, float x) {
-                a.Out[(size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + d] = __float2bfloat16_rn(x * inverse(all.state[n][i].sum));
-            });
+            store_group(a, t, all);
         } else {
             if (from == 0) {
                 if (const int open = to % kChunk) store(to - open, chunk);

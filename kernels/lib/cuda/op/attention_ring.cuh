@@ -334,4 +334,12 @@ __device__ void fold(few_part<kDim, kColumns> &all, const few_part<kDim, kColumn
         }
 }
 
+// Stores what a group's query vectors see.
+template <int kDim, int kColumns>
+__device__ __forceinline__ void store_group(const atlas_PagedAttention &a, const tile &t, const few_part<kDim, kColumns> &all) {
+    all.each(t.count, [&](int n, int i, int q, int d, float x) {
+        a.Out[(size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + d] = __float2bfloat16_rn(x * inverse(all.state[n][i].sum));
+    });
+}
+
 }  // namespace atlas::attention

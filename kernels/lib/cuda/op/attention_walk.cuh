@@ -118,4 +118,26 @@ __device__ inline int come(unsigned *ticket, int others, int &came) {
     return came;
 }
 
+// Finds a block's share of the work: a walk from its first grain, which is at at, and left grains. Brings its tiles by the warps after the
+// four that multiply, which alone are to go on. All threads call it.
+template <int kDim, int kColumns, int kMost, int kBlocks, bool kOrdered, int kSlots>
+__device__ __forceinline__ bool begin_share(const atlas_PagedAttention &a, const ring<kDim, kSlots> &r, shares<kBlocks, kOrdered> &by, int &at, int &left,
+                                            walk<kDim, kColumns, kMost> &w) {
+    if (threadIdx.x == 0) {
+        init_ring<kFewThreads / 32 - kFewWarps>(r);
+        fence_barriers();
+    }
+    w = walk_from<kDim, kColumns, kMost, kBlocks, kOrdered>(a, [&](const shares<kBlocks, kOrdered> &of_all) {
+        by = of_all, at = by.begin(blockIdx.x), left = by.begin(blockIdx.x + 1) - at;
+        return at;
+    });
+    __syncthreads();
+    if (threadIdx.x >= kFewWarps * 32) {
+        if (left) bring<kFewThreads / 32 - kFewWarps>(a, r, w, left);
+        return false;
+    }
+    if (!left) wait_for_previous();
+    return true;
+}
+
 }  // namespace atlas::attention

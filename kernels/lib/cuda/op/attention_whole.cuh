@@ -69,8 +69,6 @@ __device__ void attention_whole(const atlas_PagedAttention &a) {
             fold(all, chunk);
             chunk = {};
         }
-        all.each(t.count, [&](int n, int i, int q, int d, float x) {
-            a.Out[(size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + d] = __float2bfloat16_rn(x * inverse(all.state[n][i].sum));
-        });
+        store_group(a, t, all);
     }
 }
