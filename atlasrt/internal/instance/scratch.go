@@ -21,7 +21,7 @@ func (m *measured) PagedAttention(q op.Stream, a op.PagedAttention) {
 		return
 	}
 	m.seen[a] = true
-	for a.MaxBlocks = m.blocks; a.MaxBlocks > 0; a.MaxBlocks /= 2 {
+	for a.MaxBlocks = 1; a.MaxBlocks > 0; a.MaxBlocks = further(a.MaxBlocks, m.blocks) {
 		for a.Seqs = 1; a.Seqs > 0; a.Seqs = further(a.Seqs, m.sequences) {
 			a.Blocks = a.Seqs * a.MaxBlocks
 			for a.Rows = a.Seqs; a.Rows > 0; a.Rows = further(a.Rows, m.rows) {
