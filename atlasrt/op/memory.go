@@ -22,7 +22,8 @@ type Pack struct {
 	Bytes int64
 }
 
-// Unpack writes the checkpoint's bytes of matrix 0 of W, every bit as it was.
+// Unpack writes the checkpoint's bytes of matrix 0 of W, every bit as it was; but in NVFP4 codes may have their scale's sign, and be
+// zeros where it is zero.
 type Unpack struct {
 	Raw   Ptr    `atlas:"out u8 [Bytes]"`
 	W     Weight `atlas:"in"`

@@ -115,7 +115,7 @@ const (
 // Weight is one packed matrix, or Count of them stacked, in the layout that the hardware's kernels read.
 //
 // The layout follows from Scheme, Rows and Cols alone: every kernel of a set that serves a scheme reads the same
-// bytes. Pack makes them, Unpack gives the checkpoint's bytes back.
+// bytes. Pack makes them, Unpack gives the checkpoint's back.
 type Weight struct {
 	Data     Ptr      // packed codes and block scales of matrix 0
 	Scale    Ptr      // f32 [Count,Rows]: a factor per row besides the blocks' own; zero means one

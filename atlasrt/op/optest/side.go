@@ -186,7 +186,7 @@ var (
 )
 
 // pack turns the checkpoint's bytes of each stacked matrix into the set's layout, and checks that unpacking gives the
-// same bytes again.
+// same bytes again, in plain form.
 func (s *side) pack(w op.Weight, raw [][]byte) ([]byte, error) {
 	size := s.set.PackedBytes(w.Scheme, w.Rows, w.Cols)
 	if size == 0 {
@@ -209,8 +209,9 @@ func (s *side) pack(w op.Weight, raw [][]byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("op Unpack: %w", err)
 		}
-		if at, same := firstDifference(matrix, after["Raw"]); !same {
-			return nil, fmt.Errorf("op Unpack gave %#02x as byte %d of the checkpoint, want %#02x", after["Raw"][at], at, matrix[at])
+		want, got := plain(w.Scheme, matrix), plain(w.Scheme, after["Raw"])
+		if at, same := firstDifference(want, got); !same {
+			return nil, fmt.Errorf("op Unpack gave %#02x as byte %d of the checkpoint, want %#02x", got[at], at, want[at])
 		}
 	}
 	return packed, nil
