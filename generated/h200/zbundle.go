@@ -473,7 +473,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "6330488868a684aa84d53b09b3675cef",
+		Contract: "b500922816e156fb2897f0918ff84002",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -739,11 +739,11 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 // kernels/h200/base/bf16/experts_few.toml:109, 122, 135, 171, 189;
 // kernels/h200/frag/experts_wide.toml:27, 45;
 // kernels/h200/base/q8_0/experts_few.toml:61, 74, 87, 123, 141;
-// kernels/h200/q4/experts_few.toml:62, 75, 88, 124, 142;
+// kernels/h200/q4/experts_few.toml:62, 75, 88, 126, 144;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87, 123, 141;
 // kernels/h200/frag/held.toml:43;
 // kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
-// kernels/h200/base/f8block/experts_few.toml:85, 99, 112, 148, 166;
+// kernels/h200/base/f8block/experts_few.toml:86, 100, 113, 149, 167;
 // kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124, 160, 178.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
@@ -884,7 +884,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 // kernels/h200/q4/experts_few.toml:62, 75, 88;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87;
 // kernels/h200/frag/held.toml:43;
-// kernels/h200/base/f8block/experts_few.toml:85, 99, 112;
+// kernels/h200/base/f8block/experts_few.toml:86, 100, 113;
 // kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124.
 func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	switch a.W.Scheme {
@@ -979,9 +979,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 
 // ExpertDownNorm: kernels/h200/base/bf16/experts_few.toml:154;
 // kernels/h200/base/q8_0/experts_few.toml:106;
-// kernels/h200/q4/experts_few.toml:107;
+// kernels/h200/q4/experts_few.toml:108;
 // kernels/h200/base/f8/experts_few.toml:106;
-// kernels/h200/base/f8block/experts_few.toml:131;
+// kernels/h200/base/f8block/experts_few.toml:132;
 // kernels/h200/base/nvfp4/experts_few.toml:143.
 func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	switch a.W.Scheme {
@@ -1047,7 +1047,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 // kernels/h200/q4/experts_few.toml:3, 15, 27, 39, 51;
 // kernels/h200/base/f8/experts_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/base/f8block/experts_wide.toml:2, 21, 86;
-// kernels/h200/base/f8block/experts_few.toml:2, 14, 26, 38, 50, 62, 74;
+// kernels/h200/base/f8block/experts_few.toml:2, 14, 27, 39, 51, 63, 75;
 // kernels/h200/base/nvfp4/experts_few.toml:14, 26, 38, 50, 62, 74.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
@@ -2677,7 +2677,7 @@ func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0_8: kernels/h200/q4/experts_few.toml:124, order few.
+// launchExpertDownQ4_0_8: kernels/h200/q4/experts_few.toml:126, order few.
 func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2688,7 +2688,7 @@ func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_0: kernels/h200/q4/experts_few.toml:142, order few.
+// launchExpertDownQ4_0: kernels/h200/q4/experts_few.toml:144, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2752,7 +2752,7 @@ func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1_8: kernels/h200/q4/experts_few.toml:124, order few.
+// launchExpertDownQ4_1_8: kernels/h200/q4/experts_few.toml:126, order few.
 func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2763,7 +2763,7 @@ func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownQ4_1: kernels/h200/q4/experts_few.toml:142, order few.
+// launchExpertDownQ4_1: kernels/h200/q4/experts_few.toml:144, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2904,7 +2904,7 @@ func (s *Set) launchExpertDownF8blockWide(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml:85, order few.
+// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml:86, order few.
 func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2912,7 +2912,7 @@ func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:99, order few.
+// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:100, order few.
 func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2920,7 +2920,7 @@ func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:112, order few.
+// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:113, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2931,7 +2931,7 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:148, order few.
+// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:149, order few.
 func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2942,7 +2942,7 @@ func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:166, order few.
+// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:167, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -3187,7 +3187,7 @@ func (s *Set) launchExpertDownF8blockHeldAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml:85, order few.
+// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml:86, order few.
 func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -3195,7 +3195,7 @@ func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) 
 	}
 }
 
-// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:99, order few.
+// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:100, order few.
 func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -3203,7 +3203,7 @@ func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:112, order few.
+// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:113, order few.
 func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
@@ -3279,7 +3279,7 @@ func (s *Set) launchExpertDownQ8_0TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	}
 }
 
-// launchExpertDownQ4_0TilesNorm: kernels/h200/q4/experts_few.toml:107.
+// launchExpertDownQ4_0TilesNorm: kernels/h200/q4/experts_few.toml:108.
 func (s *Set) launchExpertDownQ4_0TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
@@ -3290,7 +3290,7 @@ func (s *Set) launchExpertDownQ4_0TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	}
 }
 
-// launchExpertDownQ4_1TilesNorm: kernels/h200/q4/experts_few.toml:107.
+// launchExpertDownQ4_1TilesNorm: kernels/h200/q4/experts_few.toml:108.
 func (s *Set) launchExpertDownQ4_1TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
@@ -3312,7 +3312,7 @@ func (s *Set) launchExpertDownF8TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	}
 }
 
-// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml:131.
+// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml:132.
 func (s *Set) launchExpertDownF8blockTilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
@@ -3610,31 +3610,31 @@ func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[186], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTilesMany: kernels/h200/base/f8block/experts_few.toml:26, order few.
+// launchExpertUpF8blockTilesMany: kernels/h200/base/f8block/experts_few.toml:27, order few.
 func (s *Set) launchExpertUpF8blockTilesMany(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[187], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml:38, order few.
+// launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml:39, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[188], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:50, order few.
+// launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:51, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[189], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:62, order few.
+// launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:63, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[190], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:74, order few.
+// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:75, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[191], op.Grid{X: 132, Y: 1, Z: 1})
@@ -8384,15 +8384,15 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:27
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:26
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:32
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:31
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:31
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:30
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:22
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:21
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:22
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:21
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
 	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:14
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576

@@ -19,6 +19,6 @@ struct atlas_linear_q4_0_split_16_large_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(160, 2) atlas_linear_q4_0_split_16_large(const __grid_constant__ atlas_linear_q4_0_split_16_large_arguments a) {
+extern "C" __global__ void __launch_bounds__(160, 3) atlas_linear_q4_0_split_16_large(const __grid_constant__ atlas_linear_q4_0_split_16_large_arguments a) {
     linear_split<ATLAS_SCHEME_Q4_0, 1, 2, 16, 2, 4, 2>(a.op, a.tiles);
 }

@@ -40,7 +40,7 @@ __device__ void expert_up_frag_tile(const atlas_ExpertUp &a) {
         for (int r = threadIdx.x / 64; r < at.end - at.begin; r += 4) {
             const int pick = pick_of(r);
             const float *sums = tile_t::sums(r) + (n - first);
-            const float gate = sums[0] * atlas::unit<kScheme>::kFactor * gate_scale, up = sums[outs + half % 16] * atlas::unit<kScheme>::kFactor * up_scale;
+            const float gate = sums[0] * atlas::unit<kScheme>::kLiftedFactor * gate_scale, up = sums[outs + half % 16] * atlas::unit<kScheme>::kLiftedFactor * up_scale;
             if (pick >= 0) a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(atlas::silu(gate) * up);
         }
     }
@@ -79,7 +79,7 @@ __device__ void expert_down_frag_tile(const atlas_ExpertDown &a, void *scratch) 
         const float scale = atlas::row_scale(a.W, at.expert, n);
         for (int r = threadIdx.x / tile_t::kOut; r < at.end - at.begin; r += tile_t::kThreads / tile_t::kOut) {
             const int pick = pick_of(r);
-            if (pick >= 0) products[size_t(pick) * a.W.Rows + n] = tile_t::sums(r)[n - first] * atlas::unit<kScheme>::kFactor * scale;
+            if (pick >= 0) products[size_t(pick) * a.W.Rows + n] = tile_t::sums(r)[n - first] * atlas::unit<kScheme>::kLiftedFactor * scale;
         }
     }
 }

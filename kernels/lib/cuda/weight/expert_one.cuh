@@ -17,6 +17,7 @@ template <atlas_Scheme kScheme, int kStrips, int kParts, int kJoin, int kUnits, 
 struct one_walk {
     using ring_t = strip_ring<kScheme, 1, kStrips, kUnits, kStages>;
     ring_t ring;
+    offsets<kScheme> offset;
     int units, first;  // units of a strip; the first part of this warp
     int part = 0, u;   // of the next piece to copy
 
@@ -44,12 +45,12 @@ struct one_walk {
 #pragma unroll
             for (int i = 0; i < kUnits; i++) {
                 if (at + i >= end(p)) break;
-                unit_product<kScheme, 1, kStrips> product;
+                unit_product<kScheme, 1, kStrips, kExact> product;
                 float factor[kStrips];
 #pragma unroll
                 for (int s = 0; s < kStrips; s++) factor[s] = block(s, at + i);
                 product.load(codes + i * unit<kScheme>::kBytes, scales + i * unit<kScheme>::kBytes, ring_t::kStrip, x + (at + i) * 128, lanes);
-                product.multiply(x + (at + i) * 128, lanes, cols - (at + i) * 64, factor, c);
+                product.multiply(offset, x + (at + i) * 128, lanes, cols - (at + i) * 64, factor, c);
             }
             ring.drop();
             fill();
@@ -172,7 +173,7 @@ __device__ void expert_down_one(const Args &a) {
 #pragma unroll
             for (int p = 0; p < kOnePicks; p++) {
                 const int i = p * 16 + threadIdx.x;
-                const float product = (products[i] + products[kOnePicks * 16 + i]) * unit_t::kFactor * scales[i], with = fmaf(weights[p], product, sum);
+                const float product = (products[i] + products[kOnePicks * 16 + i]) * unit_product<kScheme, 1, 1, kExact>::kFactor * scales[i], with = fmaf(weights[p], product, sum);
                 sum = experts[p] >= 0 ? with : sum;
             }
             a.Out[at * 16 + threadIdx.x] = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);

@@ -85,6 +85,7 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
     const int half = w.Rows / 2, total = a.Rows * a.TopK, first_up = half / 16, strips = (w.Rows + 15) / 16, groups = (half + 15) / 16;
     const int units = (w.Cols + 63) / 64, begin = units * warp() / kWarps, end = units * (warp() + 1) / kWarps;
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
+    const offsets<kScheme> offset;
     pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     wait_for_previous();
@@ -135,7 +136,7 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
                 const uint8_t *slot = ring.wait();
                 __syncwarp();
                 const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i); };
-                multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
+                multiply_piece<kScheme, kTiles, kStrips, kUnits>(offset, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
                                                                  w.Cols - at * 64, scale, c);
                 ring.drop();
                 fill();
@@ -152,7 +153,7 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
                 float sum = 0, sum_up = 0;
 #pragma unroll
                 for (int p = 0; p < kWarps; p++) sum += parts[p * shape::kSums + gate_at], sum_up += parts[p * shape::kSums + up_at];
-                const float gate = sum * unit<kScheme>::kFactor * row_scale(w, tile.expert, n), by = sum_up * unit<kScheme>::kFactor * row_scale(w, tile.expert, up);
+                const float gate = sum * unit_product<kScheme, kTiles, kStrips>::kFactor * row_scale(w, tile.expert, n), by = sum_up * unit_product<kScheme, kTiles, kStrips>::kFactor * row_scale(w, tile.expert, up);
                 a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(silu(gate) * by);
             }
             if constexpr (shape::kSides == 1) __syncthreads();
@@ -170,6 +171,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
     const atlas_Weight &w = a.W;
     const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, units = (w.Cols + 63) / 64;
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
+    const offsets<kScheme> offset;
     pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     float *products = static_cast<float *>(scratch);
@@ -216,7 +218,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
                 const uint8_t *slot = ring.wait();
                 __syncwarp();
                 const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i); };
-                multiply_piece<kScheme, kTiles, kStrips, kUnits>(slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
+                multiply_piece<kScheme, kTiles, kStrips, kUnits>(offset, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
                 ring.drop();
                 fill();
                 if (at + n < part_end(at)) continue;
@@ -232,7 +234,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
                         const int i = r * 32 + lane(), out = (group + s) * 16 + strip_row(i), column = j * 8 + strip_column(i);
                         if (out >= w.Rows || column >= picks) continue;
                         const int pick = table.pick(tile.begin + column);
-                        if (pick >= 0) products[size_t(pick) * w.Rows + out] = sums[s][j][r] * unit<kScheme>::kFactor * row_scale(w, tile.expert, out);
+                        if (pick >= 0) products[size_t(pick) * w.Rows + out] = sums[s][j][r] * unit_product<kScheme, kTiles, kStrips>::kFactor * row_scale(w, tile.expert, out);
                     }
         }
     }

@@ -14,12 +14,6 @@ namespace atlas {
 
 constexpr int kMostTiles = 32, kMostPicks = 1024;
 
-// Codes of eight bits are decoded with fewer instructions where the activations are lifted, once for two strips.
-template <atlas_Scheme kScheme>
-constexpr lifting kTileLifting = kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK ? kLifts : kAsTheyAre;
-template <atlas_Scheme kScheme>
-constexpr float kTileFactor = kTileLifting<kScheme> == kLifts ? 0x1p56f : unit<kScheme>::kFactor;
-
 // Sorted picks begin … end-1, all of one expert.
 struct pick_tile {
     int expert, begin, end;
@@ -121,6 +115,7 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     int *const kept = reinterpret_cast<int *>(strip_shared + shape::kOrder);  // the order of picks
     const uint32_t rows_there = shared_address(strip_shared + shape::kBarriers);
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * kStages * 8);
+    const offsets<kScheme> offset;
     if (threadIdx.x == 0) init_barrier(rows_there, kWarps * 32), fence_barriers();
     if (const int tail = pitch / 16 - 1 - w.Cols / 8)  // chunks past the last column
         for (int i = threadIdx.x; i < pool_rows * tail; i += kWarps * 32) store_shared(shared_address(pool) + i / tail * pitch + w.Cols * 2 + i % tail * 16, uint4{});
@@ -209,7 +204,7 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
                 for (; at < end; at += min(kUnits, end - at)) {
                     const uint8_t *slot = ring.wait();
                     const auto scale = [&](int s, int i) { return scales.of(s, at + i); };
-                    multiply_piece<kScheme, 1, kStrips, kUnits, kTileLifting<kScheme>>(slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
+                    multiply_piece<kScheme, 1, kStrips, kUnits>(offset, slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
                     ring.drop();
                     fill();
                 }
@@ -255,7 +250,7 @@ __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
 #pragma unroll
             for (int r = 0; r < 4; r++) {
                 const int pick = p.pick[r % 2];
-                const float gate = sums[0][r] * kTileFactor<kScheme> * p.gate[r / 2], up = sums[1][r] * kTileFactor<kScheme> * p.up[r / 2];
+                const float gate = sums[0][r] * unit_product<kScheme, 1, 2>::kFactor * p.gate[r / 2], up = sums[1][r] * unit_product<kScheme, 1, 2>::kFactor * p.up[r / 2];
                 if (pick >= 0 && pick < total) a.Out[size_t(pick) * half + group * 16 + g + r / 2 * 8] = __float2bfloat16_rn(silu(gate) * up);
             }
         });
@@ -294,7 +289,7 @@ __device__ void expert_down_tiles(const Args &a, void *scratch) {
 #pragma unroll
                 for (int r = 0; r < 4; r++) {
                     const int pick = p.pick[r % 2], n = (group * kStrips + s) * 16 + r / 2 * 8 + g;
-                    if (pick >= 0 && pick < total && n < w.Rows) products[size_t(pick) * w.Rows + n] = sums[s][r] * kTileFactor<kScheme> * p.scale[s][r / 2];
+                    if (pick >= 0 && pick < total && n < w.Rows) products[size_t(pick) * w.Rows + n] = sums[s][r] * unit_product<kScheme, 1, kStrips>::kFactor * p.scale[s][r / 2];
                 }
         });
 }

@@ -85,12 +85,13 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
 #pragma unroll
     for (int p = 0; p < kStages; p++) copy(p);
     release_next();
+    const offsets<kScheme> offset;
     wait_barrier(rows_there, 0);
     for (int round = 0; next.tile < table.count; round++) {
         const picked tile = table.list[next.tile];
         const int group = next.group, n = group * 16 + lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
         const bool finishes = part < tile.end - tile.begin;
-        const float scale = finishes ? row_scale(w, tile.expert, n) * unit_t::kFactor : 0.0f;
+        const float scale = finishes ? row_scale(w, tile.expert, n) * unit_product<kScheme, 1, 2>::kFactor : 0.0f;
         const block_scales<kScheme> blocks[2] = {next_blocks[0], next_blocks[1]};
         const row_lanes<1> lanes([&](int r) { return kRows == 1 ? 0 : table.order[min(tile.begin + r, tile.end - 1)] / a.TopK; }, pitch);
         float c[2][1][4] = {};
@@ -106,7 +107,7 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
                 const float factor[2] = {blocks[0].of(w, tile.expert, group, begin, u), blocks[1].of(w, tile.expert, group + groups, begin, u)};
                 const uint32_t x = rows_at + u * 128;
                 product.load(slot + i * unit_t::kBytes + unit_t::codes_at(), slot + i * unit_t::kBytes + unit_t::scales_at(), shape::kStrip, x, lanes.at);
-                product.multiply(x, lanes.at, w.Cols - u * 64, factor, c);
+                product.multiply(offset, x, lanes.at, w.Cols - u * 64, factor, c);
             }
             __syncwarp();
             if (p + kStages == kPieces) {

@@ -6,17 +6,15 @@
 
 namespace atlas {
 
-template <atlas_Scheme kScheme>
-constexpr lifting kFewLifting = kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK ? kLifted : kAsTheyAre;
-
 template <atlas_Scheme kScheme, int kStrips, bool kSpreads>
-struct few_product : unit_product<kScheme, 1, kStrips, kFewLifting<kScheme>> {
-    using base = unit_product<kScheme, 1, kStrips, kFewLifting<kScheme>>;
-    static constexpr bool kLifts = kFewLifting<kScheme> == kLifted;
-    static constexpr float kFactor = kLifts ? 0x1p56f : unit<kScheme>::kFactor;
+struct few_product : unit_product<kScheme, 1, kStrips, kLifted> {
+    using base = unit_product<kScheme, 1, kStrips, kLifted>;
+    static constexpr bool kLifts = unit<kScheme>::kLifts;
+    using base::kFactor;
     // Where a lane's turns in ldmatrix read; a column's row begins `line` bytes after `from`.
     struct lines {
         uint32_t lanes[1], from;
+        offsets<kScheme> offset;
         __device__ lines(uint32_t from, uint32_t) : lanes{uint32_t(lane() / 8 * 16)}, from(from) {}
         __device__ lines with(uint32_t line) const {
             lines m = *this;
@@ -40,7 +38,7 @@ struct few_product : unit_product<kScheme, 1, kStrips, kFewLifting<kScheme>> {
             float factor[kStrips];
 #pragma unroll
             for (int s = 0; s < kStrips; s++) factor[s] = block(s, i);
-            units[i].base::multiply(x.from + i * step, x.lanes, left - i * 64, factor, c);
+            units[i].base::multiply(x.offset, x.from + i * step, x.lanes, left - i * 64, factor, c);
         }
     }
     // Calls store(column, row, sum) for the sums of a strip that this lane has.

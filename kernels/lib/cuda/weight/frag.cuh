@@ -9,8 +9,9 @@
 // A block of f8 and f8block is what wgmma reads from shared memory as well: 16 rows of 64 bytes in the 64-byte swizzle, chunk
 // c of row r at c ^ r/2%4. Chunk t has lane 4g+t's codes of row g or g+8, a word for each step: columns 2t, 2t+8, 2t+1, 2t+9.
 //
-// After the codes of a block:  nvfp4  64 e4m3 scales, of rows 0 and 8 in step 0, in step 1 …, then of rows 1 and 9 …; they count
-//                                     without their signs, which codes have been given
+// After the codes of a block:  nvfp4  64 scales, of rows 0 and 8 in step 0, in step 1 …, then of rows 1 and 9 …: five bits that are 21 more than
+//                                     the exponent, three of e4m3's fraction, and no sign, which codes have been given. So none is subnormal,
+//                                     and a mask makes it f16 or bf16. 0 is 0, and its codes are zeros
 //                              q8_0   16 f16 scales, of rows 0, 8, 1, 9 …
 //                              q4_0   the same, two for each row, of the first 32 columns and of the others
 //                              q4_1   the same, then minima in the same order
@@ -24,10 +25,6 @@ __device__ inline uint32_t multiply_pair(uint32_t x, uint32_t y) {
     const __nv_bfloat162 p = __hmul2(reinterpret_cast<const __nv_bfloat162 &>(x), reinterpret_cast<const __nv_bfloat162 &>(y));
     return reinterpret_cast<const uint32_t &>(p);
 }
-__device__ inline uint32_t subtract_pair(uint32_t x, uint32_t y) {
-    const __nv_bfloat162 d = __hsub2(reinterpret_cast<const __nv_bfloat162 &>(x), reinterpret_cast<const __nv_bfloat162 &>(y));
-    return reinterpret_cast<const uint32_t &>(d);
-}
 __device__ inline uint32_t low_twice(uint32_t x) {
     const __nv_bfloat162 p = __low2bfloat162(reinterpret_cast<const __nv_bfloat162 &>(x));
     return reinterpret_cast<const uint32_t &>(p);
@@ -37,7 +34,15 @@ __device__ inline uint32_t high_twice(uint32_t x) {
     return reinterpret_cast<const uint32_t &>(p);
 }
 
-constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo118 = 0x7a807a80, kTwo120 = 0x7b807b80;  // pairs of bf16
+constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo120 = 0x7b807b80;  // pairs of bf16
+
+// x's bits of a mask, and others that are set; in one instruction, where the compiler takes two for two constants.
+template <uint32_t kMask, uint32_t kSet>
+__device__ inline uint32_t mask_and_set(uint32_t x) {
+    uint32_t y;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(y) : "r"(x), "n"(kMask), "r"(kSet));
+    return y;
+}
 
 // Two bytes as the low ones of halves, filled up with their signs: those that the selector's digits 0 and 2 name, with 8 added in
 // digits 1 and 3.
@@ -54,33 +59,38 @@ __device__ inline void decode_e4m3(uint32_t w, uint32_t &first, uint32_t &second
     second = spread_bytes<0xb391>(w) << 4 & 0x87f087f0;
 }
 
-// The same without signs: four codes in a word, the even ones first.
+// Four scales of nvfp4 in a word. Gives both even ones and both odd ones as bf16, times 2¹¹⁸.
 __device__ inline void decode_scales(uint32_t w, uint32_t &even, uint32_t &odd) {
-    even = w << 4 & 0x07f007f0;
-    odd = w >> 4 & 0x07f007f0;
+    even = mask_and_set<0x0ff00ff0, 0x70007000>(w << 4);
+    odd = mask_and_set<0x0ff00ff0, 0x70007000>(w >> 4);
 }
+// Two in a word's low half as f16, times 2⁶.
+__device__ inline uint32_t decode_two_scales(uint32_t w) { return __byte_perm(w, 0, 0x4140) << 7; }
 
 // Four e2m1 codes s ee m in a half: the first at bits 9, 2-0, the second at 13, 6-4, the third at 12-10 with its sign at bit 3
-// of the other half, the fourth at 15, 8-7, 14. Gives all as bf16, times 2⁻¹²⁶. kMultiplies: where masks and shifts are what takes time,
-// a product with 2⁻¹²⁸ is the shift by 8.
-template <bool kMultiplies = false>
+// of the other half, the fourth at 15, 8-7, 14. Gives all as bf16, times 2⁻¹²⁶. Masks and shifts are what takes time, so the fourth's last
+// bit, which alone is two, is moved by a product with 2⁻¹²⁸.
 __device__ inline void decode_e2m1(uint32_t w, uint32_t (&a)[4]) {
     a[0] = w << 6 & 0x81c081c0;
     a[1] = w << 2 & 0x81c081c0;
     a[2] = __funnelshift_r(w, w, 4) & 0x81c081c0;
-    a[3] = (w & 0x81808180) | (kMultiplies ? multiply_pair(w & 0x40004000, kTwoMinus128) : w >> 8 & 0x00400040);
+    a[3] = (w & 0x81808180) | multiply_pair(w & 0x40004000, kTwoMinus128);
 }
 
-// Two signed bytes in a half, the first low. bf16 holds 128+x exactly for 0 <= x < 128.
-__device__ inline uint32_t decode_byte(uint32_t w) { return subtract_pair((w & 0x007f007f) | 0x43004300, (w & 0x00800080) | 0x43004300); }
-__device__ inline void decode_bytes(uint32_t w, uint32_t &first, uint32_t &second) { first = decode_byte(w), second = decode_byte(w >> 8); }
+// As bf16, the low eight bits of a half are that number times 2⁻¹³³, whichever bit is the first of the exponent: below 2⁻¹²⁵ steps are equal.
+// So bytes and nibbles are there with a mask, if whoever multiplies minds how small they are.
 
-// Four nibbles in a half, the first lowest. Gives nibble - bias.
-template <int kBias>
-__device__ void decode_nibbles(uint32_t w, uint32_t (&a)[4]) {
-    constexpr uint32_t kOffset = (0x4300 + kBias) * 0x10001u;  // 128+bias
-#pragma unroll
-    for (int r = 0; r < 4; r++) a[r] = subtract_pair((w >> 4 * r & 0x000f000f) | 0x43004300, kOffset);
+// Two signed bytes in a half, the first low. Gives both, and 128, times 2⁻¹³³.
+__device__ inline void tiny_bytes(uint32_t w, uint32_t &first, uint32_t &second) {
+    w ^= 0x80808080;
+    first = w & 0x00ff00ff;
+    second = __byte_perm(w, 0, 0x4341);
+}
+
+// Four nibbles in a half, the first lowest. Gives the first and third times 2⁻¹³³, the others times 2⁻¹²⁹.
+__device__ inline void tiny_nibbles(uint32_t w, uint32_t (&a)[4]) {
+    a[0] = w & 0x000f000f, a[1] = w & 0x00f000f0;
+    a[2] = w >> 8 & 0x000f000f, a[3] = w >> 8 & 0x00f000f0;
 }
 
 // Geometry of a layout, and the fragment of a step from the vectors of 16 bytes that a lane has of 64 columns.
@@ -114,7 +124,9 @@ struct frag {
     }
     __device__ static float block_scale(const atlas_Weight &w, int m, int i, int j) { return block_scales(w, m, i)[j]; }
 
-    // Codes of a step (0-3), without block scales; f8 is exact, or times 2⁻¹²⁰ where kAsDecoded, e2m1 is times 2⁻¹²⁶.
+    // Codes of a step (0-3) without block scales: e2m1 times 2⁻¹²⁶; bytes and nibbles kMore larger and times 2⁻¹³³, nibbles of rows g+8 times
+    // 2⁻¹²⁹; f8 exact, or times 2⁻¹²⁰ where kAsDecoded.
+    static constexpr int kMore = kScheme == ATLAS_SCHEME_Q8_0 ? 128 : kScheme == ATLAS_SCHEME_Q4_0 ? 8 : 0;
     template <bool kAsDecoded = false>
     __device__ static void codes(const uint4 (&vectors)[kVectors], int step, uint32_t (&a)[4]) {
         uint32_t w[kVectors][4];
@@ -122,12 +134,10 @@ struct frag {
         for (int v = 0; v < kVectors; v++) w[v][0] = vectors[v].x, w[v][1] = vectors[v].y, w[v][2] = vectors[v].z, w[v][3] = vectors[v].w;
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
             decode_e2m1(w[0][step], a);
-        } else if constexpr (kScheme == ATLAS_SCHEME_Q4_0) {
-            decode_nibbles<8>(w[0][step], a);
-        } else if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
-            decode_nibbles<0>(w[0][step], a);
+        } else if constexpr (kFour) {
+            tiny_nibbles(w[0][step], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
-            decode_bytes(w[step / 2][step % 2 * 2], a[0], a[1]), decode_bytes(w[step / 2][step % 2 * 2 + 1], a[2], a[3]);
+            tiny_bytes(w[step / 2][step % 2 * 2], a[0], a[1]), tiny_bytes(w[step / 2][step % 2 * 2 + 1], a[2], a[3]);
         } else {
             decode_e4m3(w[0][step], a[0], a[2]), decode_e4m3(w[1][step], a[1], a[3]);
 #pragma unroll
@@ -145,11 +155,6 @@ struct nvfp4_scales {
     __device__ explicit nvfp4_scales(uint2 words) {
         decode_scales(words.x, low[0], low[1]);
         decode_scales(words.y, high[0], high[1]);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            low[i] = multiply_pair(multiply_pair(low[i], kTwo120), kTwo118);
-            high[i] = multiply_pair(multiply_pair(high[i], kTwo120), kTwo118);
-        }
     }
     __device__ void apply(int step, uint32_t (&a)[4]) const {
         const uint32_t (&pair)[2] = step < 2 ? low : high;

@@ -1,4 +1,5 @@
-// Pack, Unpack and Embedding of the frag layouts. Raw forms: atlasrt/op/weight.go. Unpack gives every bit back.
+// Pack, Unpack and Embedding of the frag layouts. Raw forms: atlasrt/op/weight.go. Unpack gives every bit back, but for nvfp4's
+// signs of scales, which codes have, and codes whose scale is zero, which are zeros.
 #pragma once
 #include "lib/cuda/weight/frag.cuh"
 
@@ -79,8 +80,21 @@ struct frag_scale {
     }
 };
 
-// The sign of nvfp4's scale, as a code's.
-__device__ inline uint32_t sign_of_scale(uint8_t scale) { return scale >> 4 & 8; }
+// A scale of nvfp4 as the layout has it, from e4m3, and back without its sign.
+__device__ inline uint8_t pack_scale(uint8_t e4m3) {
+    const int exponent = e4m3 >> 3 & 15, fraction = e4m3 & 7;
+    if (exponent) return uint8_t((exponent + 14) << 3 | fraction);
+    if (!fraction) return 0;
+    const int top = 31 - __clz(fraction);  // subnormal: 2⁻⁹ times that
+    return uint8_t((12 + top) << 3 | (fraction << (3 - top) & 7));
+}
+__device__ inline uint8_t unpack_scale(uint8_t packed) {
+    const int exponent = packed >> 3, fraction = packed & 7;
+    if (exponent > 14) return uint8_t((exponent - 14) << 3 | fraction);
+    return uint8_t(packed ? (8 | fraction) >> (15 - exponent) : 0);
+}
+// A code of nvfp4 beside its e4m3 scale: with the scale's sign, and zero where that is.
+__device__ inline uint32_t sign_code(uint32_t code, uint8_t scale) { return scale & 127 ? code ^ (scale >> 4 & 8) : 0; }
 // The scale of row r (0-15) and column c of a strip of nvfp4.
 __device__ inline uint8_t scale_of(const uint8_t *strip, int r, int c) {
     using layout = frag<ATLAS_SCHEME_NVFP4>;
@@ -114,7 +128,7 @@ __device__ void pack_frag(const atlas_Pack &a) {
             if (r >= rows || c >= cols) continue;
             const uint32_t byte = a.Raw[raw.at(r, c)];
             uint32_t code = layout::kFour ? (raw.high(c) ? byte >> 4 : byte & 15) : byte;
-            if constexpr (kScheme == ATLAS_SCHEME_NVFP4) code ^= atlas::sign_of_scale(a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, r, c, 0)]);
+            if constexpr (kScheme == ATLAS_SCHEME_NVFP4) code = atlas::sign_code(code, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, r, c, 0)]);
             w |= atlas::put_code<kScheme>(half, place, code);
         }
         *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + i % 128 * 4) = w;
@@ -128,7 +142,7 @@ __device__ void pack_frag(const atlas_Pack &a) {
             const uint8_t *from = a.Raw + (there ? scale::raw(rows, cols, first + r, c, j) : 0);
             uint8_t *to = strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * scale::kBytes;
 #pragma unroll
-            for (int b = 0; b < scale::kBytes; b++) to[b] = there ? from[b] : 0;
+            for (int b = 0; b < scale::kBytes; b++) to[b] = !there ? 0 : kScheme == ATLAS_SCHEME_NVFP4 ? atlas::pack_scale(from[b]) : from[b];
         }
     } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
         const int n = (cols + 127) / 128;
@@ -160,7 +174,6 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
         if (first + r >= rows || raw.high(c)) continue;
         uint32_t byte = code(r, c);
         if (layout::kFour) byte |= code(r, c + kApart) << 4;
-        if constexpr (kScheme == ATLAS_SCHEME_NVFP4) byte ^= atlas::sign_of_scale(atlas::scale_of(strip, r, c)) * 0x11;
         a.Raw[raw.at(first + r, c)] = byte;
     }
     if constexpr (layout::kScales > 0) {
@@ -172,7 +185,7 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
             const uint8_t *from = strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * scale::kBytes;
             uint8_t *to = a.Raw + scale::raw(rows, cols, first + r, c, j);
 #pragma unroll
-            for (int b = 0; b < scale::kBytes; b++) to[b] = from[b];
+            for (int b = 0; b < scale::kBytes; b++) to[b] = kScheme == ATLAS_SCHEME_NVFP4 ? atlas::unpack_scale(from[b]) : from[b];
         }
     } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
         const int n = (cols + 127) / 128;
@@ -202,8 +215,8 @@ __device__ float frag_weight(const atlas_Weight &w, int m, int n, int k) {
     if constexpr (kScheme == ATLAS_SCHEME_F8) return e4m3(code);
     if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return e4m3(code) * layout::block_scale(w, m, n / 16, k / 128);
     if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-        const uint32_t scale = scale_of(layout::strip(w, m, n / 16), r, k) & 127;
-        return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f * e4m3(scale);
+        const uint32_t scale = scale_of(layout::strip(w, m, n / 16), r, k);
+        return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f * (__uint_as_float(scale << 20) * 0x1p106f);
     }
     if constexpr (kScheme == ATLAS_SCHEME_Q8_0) return half(0) * int8_t(code);
     if constexpr (kScheme == ATLAS_SCHEME_Q4_0) return half(c / 32) * (int(code) - 8);

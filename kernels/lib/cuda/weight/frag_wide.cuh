@@ -36,8 +36,14 @@ struct copy_strips {
     }
 };
 
-__device__ inline uint32_t scale_pair(uint32_t x, float scale, float offset) {
-    return narrow(fmaf(__uint_as_float(x << 16), scale, offset), fmaf(__uint_as_float(x & 0xffff0000u), scale, offset));
+// Byte i of a word and 128 (nibbles), or twice that and 2¹⁶ (any).
+template <int i>
+__device__ inline float raise_nibble(uint32_t w) {
+    return __uint_as_float(__byte_perm(w, 0x00004300, 0x5044 | i << 8));
+}
+template <int i>
+__device__ inline float raise_byte(uint32_t w) {
+    return __uint_as_float(__byte_perm(w, 0x00478000, 0x6504 | i << 4));
 }
 __device__ inline float2 widen_halves(uint32_t x) { return __half22float2(reinterpret_cast<const __half2 &>(x)); }
 
@@ -49,35 +55,47 @@ __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
     uint4 codes[layout::kVectors];
 #pragma unroll
     for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(from + v * layout::kNext + layout::lane_at());
-#pragma unroll
-    for (int k = 0; k < 4; k++) layout::codes(codes, k, a[k]);
-    if constexpr (layout::kFour) {
+    if constexpr (kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) {
         const uint2 low = load_shared2(from + 512 + g * 8);
-        if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-            const nvfp4_scales scales(low);
+        const float2 d[2] = {widen_halves(low.x), widen_halves(low.y)};  // of rows g and g+8
+        float2 m[2] = {{-136 * d[0].x, -136 * d[0].y}, {-136 * d[1].x, -136 * d[1].y}};
+        if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
+            const uint2 minima = load_shared2(from + 576 + g * 8);
+            const float2 least[2] = {widen_halves(minima.x), widen_halves(minima.y)};
 #pragma unroll
-            for (int k = 0; k < 4; k++) scales.apply(k, a[k]);
-        } else {
-            const float2 d[2] = {widen_halves(low.x), widen_halves(low.y)};  // of rows g and g+8
-            float2 m[2] = {};
-            if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
-                const uint2 minima = load_shared2(from + 576 + g * 8);
-                m[0] = widen_halves(minima.x), m[1] = widen_halves(minima.y);
-            }
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-#pragma unroll
-                for (int r = 0; r < 4; r++) a[k][r] = scale_pair(a[k][r], k < 2 ? d[r % 2].x : d[r % 2].y, k < 2 ? m[r % 2].x : m[r % 2].y);
+            for (int r = 0; r < 2; r++) m[r] = {fmaf(-128, d[r].x, least[r].x), fmaf(-128, d[r].y, least[r].y)};
         }
+        const uint32_t words[4] = {codes[0].x, codes[0].y, codes[0].z, codes[0].w};
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const uint32_t w = words[k] >> 4 * r & 0x0f0f0f0f;
+                const float scale = k < 2 ? d[r].x : d[r].y, least = k < 2 ? m[r].x : m[r].y;
+                a[k][r] = narrow(fmaf(raise_nibble<0>(w), scale, least), fmaf(raise_nibble<2>(w), scale, least));
+                a[k][2 + r] = narrow(fmaf(raise_nibble<1>(w), scale, least), fmaf(raise_nibble<3>(w), scale, least));
+            }
     } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
 #pragma unroll
         for (int b = 0; b < 2; b++) {
             float2 d = widen_halves(load_shared1(from + b * layout::kBlock + 512 + g * 4));
             if (b && half) d = {};
+            const float scale[2] = {d.x * 0.5f, d.y * 0.5f}, least[2] = {-32896 * d.x, -32896 * d.y};
+            const uint32_t words[4] = {codes[b].x, codes[b].y, codes[b].z, codes[b].w};
 #pragma unroll
-            for (int k = 2 * b; k < 2 * b + 2; k++)
+            for (int i = 0; i < 4; i++) {
+                const uint32_t w = words[i] ^ 0x80808080;
+                a[2 * b + i / 2][i % 2 * 2] = narrow(fmaf(raise_byte<0>(w), scale[0], least[0]), fmaf(raise_byte<2>(w), scale[0], least[0]));
+                a[2 * b + i / 2][i % 2 * 2 + 1] = narrow(fmaf(raise_byte<1>(w), scale[1], least[1]), fmaf(raise_byte<3>(w), scale[1], least[1]));
+            }
+        }
+    } else {
 #pragma unroll
-                for (int r = 0; r < 4; r++) a[k][r] = scale_pair(a[k][r], r % 2 ? d.y : d.x, 0);
+        for (int k = 0; k < 4; k++) layout::codes(codes, k, a[k]);
+        if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
+            const nvfp4_scales scales(load_shared2(from + 512 + g * 8));
+#pragma unroll
+            for (int k = 0; k < 4; k++) scales.apply(k, a[k]);
         }
     }
 }

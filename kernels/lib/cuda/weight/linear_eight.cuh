@@ -29,8 +29,8 @@ template <atlas_Scheme kScheme, int kRows, int kTeams, int kStrips, int kUnits, 
 struct eight {
     using unit_t = unit<kScheme>;
     static constexpr bool kSpreads = kExtra & kSpread, kNorms = kExtra & kNorm, kGates = kExtra & kGate, kSums = kExtra & kAdd;
-    static constexpr lifting kLifting = !kSpreads && kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_F8BLOCK ? kAsTheyAre : kResident ? kLifted : kLifts;
-    using product_t = eight_product<kScheme, kRows, kStrips, kSpreads, kLifting>;
+    static constexpr bool kLiftsRows = kResident && (kSpreads || unit_t::kLifts);
+    using product_t = eight_product<kScheme, kRows, kStrips, kSpreads, kResident ? kLifted : kLifts>;
     static constexpr int kRings = kResident ? kTeams : 1, kWarps = 8 * kTeams, kThreads = (kWarps + kRings) * 32;
     static constexpr int kSharers = kTeams / kRings, kGroup = kSharers * kStrips;                    // teams of a ring; strips
     static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
@@ -310,7 +310,7 @@ struct eight {
     __device__ void make_rows(const Line &line, const row_norm &norm) const {
         if constexpr (kNorms) {
             if (norm.scale) {
-                normed_rows<kRows, kWarps * 32, kLifting == kLifted, kSpreads> normed = {norm, cols};
+                normed_rows<kRows, kWarps * 32, kLiftsRows, kSpreads> normed = {norm, cols};
                 normed.prepare();
                 wait_for_previous();
                 normed.make(resident_rows(), pitch, rows, reinterpret_cast<float *>(eight_shared));
@@ -318,7 +318,7 @@ struct eight {
             }
         }
         wait_for_previous();  // not by looking at a barrier again and again
-        if constexpr (kResident) keep_rows<kRows, kWarps * 32, kLifting == kLifted>(resident_rows(), pitch, rows, cols, line);
+        if constexpr (kResident) keep_rows<kRows, kWarps * 32, kLiftsRows>(resident_rows(), pitch, rows, cols, line);
     }
 
     // f8block's scales of 32 of a warp's units of a strip, from the warp's unit number `from` on.

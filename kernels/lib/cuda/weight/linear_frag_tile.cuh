@@ -35,7 +35,7 @@ __device__ void linear_frag_tile(const atlas_Linear &a) {
     const int n = at.out + threadIdx.x % (tile_t::kOut / 8) * 8, left = a.W.Rows - n;
     float scale[8], bias[8];
 #pragma unroll
-    for (int i = 0; i < 8; i++) scale[i] = i < left ? atlas::row_scale(a.W, 0, n + i) * atlas::unit<kScheme>::kFactor : 0.0f, bias[i] = a.Bias && i < left ? a.Bias[n + i] : 0.0f;
+    for (int i = 0; i < 8; i++) scale[i] = i < left ? atlas::row_scale(a.W, 0, n + i) * atlas::unit<kScheme>::kLiftedFactor : 0.0f, bias[i] = a.Bias && i < left ? a.Bias[n + i] : 0.0f;
     for (int r = threadIdx.x / (tile_t::kOut / 8); r < rows && left > 0; r += tile_t::kThreads * 8 / tile_t::kOut) {
         const float *sums = tile_t::sums(r) + (n - at.out);
         atlas::f32x8 x;
@@ -73,7 +73,7 @@ __device__ void linear_frag_split(const atlas_Linear &a) {
 #pragma unroll
             for (int p = 0; p < 8; p++) sum += i % 2 ? parts[p][i / 2].y : parts[p][i / 2].x;
             if (n + i >= a.W.Rows) continue;
-            const float v = __fmul_rn(sum, atlas::row_scale(a.W, 0, n + i) * atlas::unit<kScheme>::kFactor);
+            const float v = __fmul_rn(sum, atlas::row_scale(a.W, 0, n + i) * atlas::unit<kScheme>::kLiftedFactor);
             out[i] = __float2bfloat16_rn(a.Bias ? v + a.Bias[n + i] : v);
         }
     }
@@ -92,7 +92,7 @@ __device__ void logits_frag_tile(const atlas_Logits &a) {
     tile_t::multiply(a.W, 0, rows, [&](int i) { return at.out / 16 + i; }, line);
     const int n = at.out + threadIdx.x % tile_t::kOut;
     if (n >= a.W.Rows) return;
-    const float scale = atlas::row_scale(a.W, 0, n) * atlas::unit<kScheme>::kFactor;
+    const float scale = atlas::row_scale(a.W, 0, n) * atlas::unit<kScheme>::kLiftedFactor;
     for (int r = threadIdx.x / tile_t::kOut; r < rows; r += tile_t::kThreads / tile_t::kOut)
         a.Out[size_t(at.row + r) * a.W.Rows + n] = line(r) ? tile_t::sums(r)[n - at.out] * scale : 0.0f;
 }

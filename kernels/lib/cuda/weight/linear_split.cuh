@@ -19,7 +19,8 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
     struct before {
         uint32_t pair[2];
     };
-    atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>::run(
+    using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>;
+    split_t::run(
         a.W, a.Bias,
         [&](uint32_t to, int unit, uint32_t barrier) {
             if (atlas::lane() == 0) atlas::copy_box(to, in, unit * 64, first, barrier);
@@ -27,7 +28,7 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
         [&](int n, int row, const float(&x)[4], const atlas::output_scales &o, const before &there) {
 #pragma unroll
             for (int half = 0; half < 2; half++, n += 8) {
-                const float scale = o.scale[half] * atlas::split_factor<kScheme>();
+                const float scale = o.scale[half] * split_t::kFactor;
                 const uint32_t pair = atlas::narrow(fmaf(x[2 * half], scale, o.bias[half]), fmaf(x[2 * half + 1], scale, o.bias[half]));
                 uint32_t u = atlas::transpose_matrix(pair);
                 if (atlas::kAddsTo<Args>) u = atlas::plus(there.pair[half], u);
@@ -57,7 +58,8 @@ __device__ void logits_split(const atlas_Logits &a) {
     const int first = blockIdx.y * kRows, chunk = atlas::lane() % 8;
     int line[kRows / 4];  // of rows lane/8, lane/8+4, …; what lies outside reads as zeros
     bool known = false;
-    atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, true>::run(
+    using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, true>;
+    split_t::run(
         a.W, nullptr,
         [&](uint32_t to, int unit, uint32_t) {
 #pragma unroll
@@ -73,7 +75,7 @@ __device__ void logits_split(const atlas_Logits &a) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const int out = n + i / 2 * 8, r = first + row + i % 2;
-                if (r < a.Rows && out < a.W.Rows) a.Out[size_t(r) * a.W.Rows + out] = x[i] * (o.scale[i / 2] * atlas::split_factor<kScheme>());
+                if (r < a.Rows && out < a.W.Rows) a.Out[size_t(r) * a.W.Rows + out] = x[i] * (o.scale[i / 2] * split_t::kFactor);
             }
         },
         atlas::nothing{});

@@ -79,16 +79,16 @@ struct row_lanes {
 };
 
 // c += n units of a piece, of which full is the usual number. scale(s, i) is f8block's of strip s and unit i.
-template <atlas_Scheme kScheme, int kTiles, int kStrips, int kUnits, lifting kLifting = kAsTheyAre, typename Scale>
-__device__ void multiply_piece(const uint8_t *weights, uint32_t rows, int row_tile, const row_lanes<kTiles> &lanes, int n, int left, const Scale &scale,
+template <atlas_Scheme kScheme, int kTiles, int kStrips, int kUnits, typename Scale>
+__device__ void multiply_piece(const offsets<kScheme> &offset, const uint8_t *weights, uint32_t rows, int row_tile, const row_lanes<kTiles> &lanes, int n, int left, const Scale &scale,
                                float (&c)[kStrips][kTiles][4]) {
     constexpr int kBytes = unit<kScheme>::kBytes;
-    unit_product<kScheme, kTiles, kStrips, kLifting> p[2];
-    const auto times = [&](unit_product<kScheme, kTiles, kStrips, kLifting> &p, int i) {
+    unit_product<kScheme, kTiles, kStrips> p[2];
+    const auto times = [&](unit_product<kScheme, kTiles, kStrips> &p, int i) {
         float block[kStrips];
 #pragma unroll
         for (int s = 0; s < kStrips; s++) block[s] = scale(s, i);
-        p.multiply(rows + i * row_tile, lanes.at, left - i * 64, block, c);
+        p.multiply(offset, rows + i * row_tile, lanes.at, left - i * 64, block, c);
     };
     p[0].load(weights, kUnits * kBytes, rows, lanes.at);
     if (n == kUnits) {

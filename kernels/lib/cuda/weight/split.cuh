@@ -28,6 +28,7 @@ struct split {
     static constexpr int kSets = kStrips == 2 || kScheme == ATLAS_SCHEME_F8BLOCK ? 2 : 1;  // of sums that take turns
     static constexpr bool kBf16 = kScheme == ATLAS_SCHEME_BF16, kScaled = kScheme == ATLAS_SCHEME_F8BLOCK;
     static constexpr bool kWarps = kRows <= 16 && !kBf16 && !kScaled && kScheme != ATLAS_SCHEME_F8;
+    static constexpr float kFactor = kWarps ? unit<kScheme>::kLiftedFactor : split_factor<kScheme>();  // of sums
     static_assert(kPieces <= 32 && kShared <= 227 * 1024 && kStages >= 2, "fits");
     static_assert(kUnits == 1 || kUnits == 2 || !kBf16 && kUnits % 2 == 0, "whole pairs, or with bf16 the same in all stages");
     static_assert(kBf16 || kPair * kStrips >= 2, "sets take turns");
@@ -238,7 +239,8 @@ struct split {
     // Products of single warps, which wait for no others: what takes time here is decoding, and scales of 32 columns can be those of sums.
     __device__ void multiply_warps(stage<kStages> &now, float (&c)[kStrips][kRows / 2]) const {
         using unit_t = unit<kScheme>;
-        using product_t = unit_product<kScheme, kRows / 8, kStrips, kAsTheyAre, true>;
+        using product_t = unit_product<kScheme, kRows / 8, kStrips, kLifts, true>;
+        const offsets<kScheme> offset;
         constexpr float kNone[kStrips] = {};
         auto &sums = reinterpret_cast<float(&)[kStrips][kRows / 8][4]>(c);  // of the same lanes in the same order
         const uint32_t own = (warp() / 4 * kStrips * 4 + warp() % 4) * kPieceBytes;
@@ -252,10 +254,11 @@ struct split {
                 const uint32_t at = weights(now.slot) + i * unit_t::kBytes, x = rows(now.slot) + i * kRowBytes;
                 product_t p;
                 p.load(at + codes, at + scales, 4 * kPieceBytes, x, lines);
-                p.multiply(x, lines, cols - (u + i) * 64, kNone, sums);
+                p.multiply(offset, x, lines, cols - (u + i) * 64, kNone, sums);
             };
+            constexpr int kAtOnce = kScheme == ATLAS_SCHEME_Q4_0 ? 1 : kUnits;  // fewer registers leave room for the next kernel's blocks
             if (u + kUnits <= end) {
-#pragma unroll
+#pragma unroll kAtOnce
                 for (int i = 0; i < kUnits; i++) times(i);
             } else {
 #pragma unroll 1

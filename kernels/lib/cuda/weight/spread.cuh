@@ -10,7 +10,7 @@ template <int kRows, int kStrips>
 struct spread_product {
     static_assert(kRows <= 4, "four columns for a step");
     static constexpr int kWidth = kRows <= 2 ? 2 : 4, kSums = kWidth / 2;  // columns of a step, sums for the four
-    static constexpr float kFactor = 0x1p62f;
+    static constexpr float kFactor = 0x1p56f;
     uint4 codes[kStrips];
     uint32_t scales[kStrips], x[2][4];
 
@@ -56,7 +56,7 @@ struct spread_product {
                     const uint4 &codes = units[u].codes[s];
                     const uint32_t w[4] = {codes.x, codes.y, codes.z, codes.w}, (&b)[4] = units[u].x[step / 2];
                     uint32_t a[4];
-                    decode_e2m1<true>(w[step], a);
+                    decode_e2m1(w[step], a);
                     product(p[u][s][step % kSums], a, b[step % 2 * 2], b[step % 2 * 2 + 1]);
                 }
 #pragma unroll
@@ -65,7 +65,7 @@ struct spread_product {
             for (int s = 0; s < kStrips; s++)
 #pragma unroll
                 for (int j = 0; j < kSums; j++) {
-                    const float2 by = scales_of(uint16_t(units[u].scales[s] >> 16 * j));
+                    const float2 by = scales_of(units[u].scales[s] >> 16 * j);
 #pragma unroll
                     for (int i = 0; i < 4; i++)
                         if (kRows > 1 || i % 2 == 0) c[s][0][i] = fmaf(p[u][s][j][i], i < 2 ? by.x : by.y, c[s][0][i]);
@@ -87,12 +87,10 @@ struct spread_product {
         asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
         return x;
     }
-    // Of rows g and g+8: two e4m3 codes, the first low, without their signs.
-    __device__ static float2 scales_of(uint16_t pair) {
-        uint32_t halves;
-        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
-        const float2 by = __half22float2(reinterpret_cast<const __half2 &>(halves));
-        return {fabsf(by.x), fabsf(by.y)};
+    // Of rows g and g+8, the first low, times 2⁶.
+    __device__ static float2 scales_of(uint32_t pair) {
+        const uint32_t halves = decode_two_scales(pair);
+        return __half22float2(reinterpret_cast<const __half2 &>(halves));
     }
 };
 

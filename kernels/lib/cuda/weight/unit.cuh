@@ -17,13 +17,45 @@ __device__ __forceinline__ uint32_t held(uint32_t x) {
     return x;
 }
 
+// What sums of 32 columns begin with: what fragments are too large by, times the activations, is taken away first. In q4_1 it is the activations'
+// sum, by which minima are multiplied. The same for all rows of weights, it serves all strips.
+template <atlas_Scheme kScheme>
+struct offsets {
+    static constexpr bool kThere = frag<kScheme>::kMore || kScheme == ATLAS_SCHEME_Q4_1;
+    // Minus kMore as fragments of rows g and g+8 have it, or 2⁻¹²⁶.
+    static constexpr uint32_t kG = kScheme == ATLAS_SCHEME_Q4_0 ? 0x80088008 : kScheme == ATLAS_SCHEME_Q8_0 ? 0x80808080 : 0x00800080;
+    static constexpr uint32_t kG8 = kScheme == ATLAS_SCHEME_Q4_0 ? 0x80808080 : kG;
+    static constexpr float kOfMinima = 0x1p-7f;  // 2⁻¹³³ is one
+    uint32_t a[4];
+
+    __device__ offsets() {
+        const uint32_t y = blockDim.y - 1, z = blockDim.z - 1;  // zero, which the compiler does not know: it would make all four anew for every product
+        if constexpr (!kThere) return;
+        if constexpr (kScheme == ATLAS_SCHEME_Q8_0) a[0] = a[1] = a[2] = a[3] = held(kG + y);  // whose kernels have registers for no more
+        else a[0] = held(kG + y), a[1] = held(kG8 + y), a[2] = held(kG + z), a[3] = held(kG8 + z);
+    }
+    // x: lifted activations of 32 columns.
+    __device__ void sum(const uint32_t (&x)[4], float (&c)[4]) const {
+#pragma unroll
+        for (int i = 0; i < 4; i++) c[i] = 0;
+        if constexpr (kThere) product(c, a, x[0], x[1]), product(c, a, x[2], x[3]);
+    }
+};
+template <>
+struct offsets<ATLAS_SCHEME_BF16> {
+    __device__ void sum(const uint32_t (&)[4], float (&c)[4]) const { c[0] = c[1] = c[2] = c[3] = 0; }
+};
+
 template <atlas_Scheme kScheme>
 struct unit {
     using layout = frag<kScheme>;
     static constexpr int kBytes = 64 / layout::kCols * layout::kBlock, kPitch = kBytes;
     static constexpr bool kHalves = layout::kCols == 32;  // which may be all there is
     static constexpr bool kPartial = kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_NVFP4;
-    static constexpr float kFactor = layout::kFactor;
+    static constexpr float kFactor = layout::kFactor;  // of sums of exact fragments
+    // Whether activations are to be lifted, for fragments as they are decoded; then of their sums.
+    static constexpr bool kLifts = kScheme != ATLAS_SCHEME_NVFP4;
+    static constexpr float kLiftedFactor = !kLifts ? kFactor : layout::kRaw ? 0x1p56f : 0x1p69f;
 
     __device__ static const uint8_t *at(const atlas_Weight &w, int m, int strip, int u) { return layout::strip(w, m, strip) + size_t(u) * kBytes; }
     // Of n units from u on.
@@ -33,11 +65,13 @@ struct unit {
     uint2 scales[2];  // nvfp4: words of rows g and g+8; others: f16 pairs
 
     __device__ void load(const uint8_t *shared) {
-        const int g = lane() / 4;
 #pragma unroll
         for (int v = 0; v < layout::kVectors; v++) codes[v] = reinterpret_cast<const uint4 *>(shared + v * layout::kNext)[layout::lane_slot()];
-        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1)
-            scales[0] = reinterpret_cast<const uint2 *>(shared + 512)[g];
+        load_scales(shared);
+    }
+    __device__ void load_scales(const uint8_t *shared) {
+        const int g = lane() / 4;
+        if constexpr (layout::kFour) scales[0] = reinterpret_cast<const uint2 *>(shared + 512)[g];
         if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = reinterpret_cast<const uint2 *>(shared + 576)[g];
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
@@ -73,9 +107,8 @@ struct unit {
             s.apply(2 * half, a[0]), s.apply(2 * half + 1, a[1]);
         }
     }
-    // A half's fragments from shared memory. Where steps are words of their own (kApart) no others are held, and the compiler need not
-    // know which half it is.
-    static constexpr bool kApart = layout::kRaw;
+    // A half's fragments as they are decoded, from shared memory. kApart: no others are held, and the compiler need not know which half it is.
+    static constexpr bool kRaw = layout::kRaw, kApart = kRaw || layout::kFour && kPartial;
     __device__ void load_half(const uint8_t *shared, int half, uint32_t (&a)[2][4]) {
         if constexpr (kApart) {
 #pragma unroll
@@ -83,18 +116,23 @@ struct unit {
                 const uint2 steps = reinterpret_cast<const uint2 *>(shared + v * layout::kNext + layout::lane_at())[half];
                 codes[v] = {steps.x, steps.y, 0, 0};
             }
-            fragments(0, a);
+            load_scales(shared);
+            fragments<true>(0, a);
         } else {
             load(shared);
-            fragments(half, a);
+            fragments<true>(half, a);
         }
     }
-    // Scales of rows g and g+8 for a half, and minima. block is f8block's.
+    // Of rows g and g+8 for a half: what its products are multiplied by, and by what the sum of activations. block is f8block's scale.
     __device__ float2 factors(int half, float block) const {
         if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return {block, block};
-        return of_half(scales[0], scales[1], half);
+        const float2 d = of_half(scales[0], scales[1], half);
+        return {d.x, layout::kFour ? d.y * 0x1p-4f : d.y};
     }
-    __device__ float2 minima(int half) const { return of_half(scales[1], scales[1], half); }
+    __device__ float2 minima(int half) const {
+        const float2 m = of_half(scales[1], scales[1], half);
+        return {m.x * offsets<kScheme>::kOfMinima, m.y * offsets<kScheme>::kOfMinima};
+    }
 
   private:
     __device__ static float2 of_half(uint2 first, uint2 second, int half) {
@@ -110,8 +148,8 @@ struct unit {
 template <>
 struct unit<ATLAS_SCHEME_BF16> {
     static constexpr int kBytes = 2048, kPitch = 8192;  // a quarter of a tile
-    static constexpr bool kHalves = false, kPartial = false;
-    static constexpr float kFactor = 1;
+    static constexpr bool kHalves = false, kPartial = false, kLifts = false, kRaw = false;
+    static constexpr float kFactor = 1, kLiftedFactor = 1;
 
     __device__ static const uint8_t *at(const atlas_Weight &w, int m, int strip, int u) {
         return reinterpret_cast<const uint8_t *>(tile64(w, m, strip / 4, u)) + strip % 4 * kBytes;
@@ -143,21 +181,37 @@ struct unit<ATLAS_SCHEME_BF16> {
     __device__ float2 minima(int) const { return {}; }
 };
 
-// Codes that stay as they are decoded are so small that activations are taken times 2⁶⁴ (beyond ±2⁶³ they overflow), and whoever uses
-// the sums takes out what is left. kLifted: the activations are; kLifts: a product does that to what it reads.
-enum lifting { kAsTheyAre, kLifted, kLifts };
-template <lifting kLifting>
-__device__ void lift(uint32_t (&x)[4]) {
+// Takes activations times 2⁶⁴, since fragments that stay as they are decoded are so small; beyond ±2⁶³ they overflow.
+__device__ inline void lift(uint32_t (&x)[4]) {
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (kLifting == kLifts) x[i] = multiply_pair(x[i], kTwo64);
+    for (int i = 0; i < 4; i++) x[i] = multiply_pair(x[i], kTwo64);
 }
+
+// c += products of 32 columns, which have scales of their own. first: what offsets gives.
+template <atlas_Scheme kScheme>
+__device__ __forceinline__ void add_part(const uint32_t (&a)[2][4], const uint32_t (&x)[4], const float (&first)[4], float2 factor, float2 least, float (&c)[4]) {
+    constexpr bool kMinima = kScheme == ATLAS_SCHEME_Q4_1;
+    float p[4] = {};
+    if constexpr (kMinima) product(p, a[0], x[0], x[1]);
+    else product(p, first, a[0], x[0], x[1]);
+    product(p, a[1], x[2], x[3]);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        c[i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[i]);
+        if (kMinima) c[i] = fmaf(first[i], i < 2 ? least.x : least.y, c[i]);
+    }
+}
+
+// Who sees to it that activations are lifted, where the scheme wants that: whoever brought the rows, or the product; or f8's codes are exact.
+enum lifting { kLifted, kLifts, kExact };
 
 // c += a unit of strips, strip_bytes apart, times activations. Row r of tile j lies at x + lanes[j] for the lane whose turn it
 // is in ldmatrix; where kSwizzled, rows lie in the swizzle of 128 bytes. left: columns that there are; block: f8block's scale of each strip.
-template <atlas_Scheme kScheme, int kTiles, int kStrips, lifting kLifting = kAsTheyAre, bool kSwizzled = false>
+template <atlas_Scheme kScheme, int kTiles, int kStrips, lifting kLifting = kLifts, bool kSwizzled = false>
 struct unit_product {
     using unit_t = unit<kScheme>;
+    static constexpr bool kWidens = kLifting == kExact && unit_t::kRaw;
+    static constexpr float kFactor = kWidens ? unit_t::kFactor : unit_t::kLiftedFactor;  // of the sums
     static constexpr bool kEarly = kTiles <= 2;  // both halves' activations at once
     __device__ static uint32_t half_at(uint32_t line, int half) { return kSwizzled ? line ^ half * 64 : line + half * 64; }
     unit_t weights[kStrips];
@@ -178,20 +232,24 @@ struct unit_product {
 #pragma unroll
         for (int s = 0; s < kStrips; s++) weights[s].load(codes + s * strip_bytes, scales + s * strip_bytes);
     }
-    __device__ void multiply(uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
+    __device__ void multiply(const offsets<kScheme> &offset, uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if (unit_t::kHalves && half && left <= 32) break;
             if constexpr (!kEarly)
 #pragma unroll
                 for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], half_at(rows + lanes[j], half));
+            float first[kTiles][4];
 #pragma unroll
-            for (int j = 0; j < kTiles; j++) lift<kLifting>(x[j][kEarly ? half : 0]);
+            for (int j = 0; j < kTiles; j++) {
+                if constexpr (unit_t::kLifts && kLifting != kLifted && !kWidens) lift(x[j][kEarly ? half : 0]);
+                offset.sum(x[j][kEarly ? half : 0], first[j]);
+            }
 #pragma unroll
             for (int s = 0; s < kStrips; s++) {
                 uint32_t a[2][4];
-                weights[s].template fragments<kLifting != kAsTheyAre>(half, a);
-                const float2 factor = weights[s].factors(half, block[s]);
+                weights[s].template fragments<!kWidens>(half, a);
+                const float2 factor = weights[s].factors(half, block[s]), least = weights[s].minima(half);
 #pragma unroll
                 for (int j = 0; j < kTiles; j++) {
                     const uint32_t (&b)[4] = x[j][kEarly ? half : 0];
@@ -199,20 +257,7 @@ struct unit_product {
                         product(c[s][j], a[0], b[0], b[1]);
                         product(c[s][j], a[1], b[2], b[3]);
                     } else {
-                        float p[4] = {};
-                        product(p, a[0], b[0], b[1]);
-                        product(p, a[1], b[2], b[3]);
-#pragma unroll
-                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[s][j][i]);
-                    }
-                    if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
-                        constexpr uint32_t kOnes[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
-                        const float2 least = weights[s].minima(half);
-                        float sums[4] = {};  // of activations, the same in all rows
-                        product(sums, kOnes, b[0], b[1]);
-                        product(sums, kOnes, b[2], b[3]);
-#pragma unroll
-                        for (int i = 0; i < 4; i++) c[s][j][i] = fmaf(sums[i], i < 2 ? least.x : least.y, c[s][j][i]);
+                        add_part<kScheme>(a, b, first[j], factor, least, c[s][j]);
                     }
                 }
             }
