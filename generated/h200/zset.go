@@ -743,7 +743,7 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87, 123, 141;
 // kernels/h200/frag/held.toml:43;
 // kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
-// kernels/h200/base/f8block/experts_few.toml:86, 100, 113, 149, 167;
+// kernels/h200/base/f8block/experts_few.toml:87, 101, 114, 150, 168;
 // kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124, 160, 178.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
@@ -884,7 +884,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 // kernels/h200/q4/experts_few.toml:62, 75, 88;
 // kernels/h200/base/f8/experts_few.toml:61, 74, 87;
 // kernels/h200/frag/held.toml:43;
-// kernels/h200/base/f8block/experts_few.toml:86, 100, 113;
+// kernels/h200/base/f8block/experts_few.toml:87, 101, 114;
 // kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124.
 func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	switch a.W.Scheme {
@@ -981,7 +981,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 // kernels/h200/base/q8_0/experts_few.toml:106;
 // kernels/h200/q4/experts_few.toml:108;
 // kernels/h200/base/f8/experts_few.toml:106;
-// kernels/h200/base/f8block/experts_few.toml:132;
+// kernels/h200/base/f8block/experts_few.toml:133;
 // kernels/h200/base/nvfp4/experts_few.toml:143.
 func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	switch a.W.Scheme {
@@ -1047,7 +1047,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 // kernels/h200/q4/experts_few.toml:3, 15, 27, 39, 51;
 // kernels/h200/base/f8/experts_few.toml:2, 14, 26, 38, 50;
 // kernels/h200/base/f8block/experts_wide.toml:2, 21, 86;
-// kernels/h200/base/f8block/experts_few.toml:2, 14, 27, 39, 51, 63, 75;
+// kernels/h200/base/f8block/experts_few.toml:2, 14, 27, 39, 51, 63, 76;
 // kernels/h200/base/nvfp4/experts_few.toml:14, 26, 38, 50, 62, 74.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
@@ -2904,7 +2904,7 @@ func (s *Set) launchExpertDownF8blockWide(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml:86, order few.
+// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml:87, order few.
 func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2912,7 +2912,7 @@ func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:100, order few.
+// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:101, order few.
 func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -2920,7 +2920,7 @@ func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:113, order few.
+// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:114, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2931,7 +2931,7 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:149, order few.
+// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:150, order few.
 func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -2942,7 +2942,7 @@ func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:167, order few.
+// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:168, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
@@ -3187,7 +3187,7 @@ func (s *Set) launchExpertDownF8blockHeldAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml:86, order few.
+// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml:87, order few.
 func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -3195,7 +3195,7 @@ func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) 
 	}
 }
 
-// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:100, order few.
+// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:101, order few.
 func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
@@ -3203,7 +3203,7 @@ func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
-// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:113, order few.
+// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:114, order few.
 func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
@@ -3312,7 +3312,7 @@ func (s *Set) launchExpertDownF8TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	}
 }
 
-// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml:132.
+// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml:133.
 func (s *Set) launchExpertDownF8blockTilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
@@ -3634,7 +3634,7 @@ func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[190], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:75, order few.
+// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:76, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[191], op.Grid{X: 132, Y: 1, Z: 1})

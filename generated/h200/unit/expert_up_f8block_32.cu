@@ -15,6 +15,6 @@ struct arguments {
     atlas_ExpertUp op;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_f8block_32(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 1) atlas_expert_up_f8block_32(const __grid_constant__ arguments a) {
     expert_up<ATLAS_SCHEME_F8BLOCK, 8, 4, 2, 1, 2>(a.op);
 }

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_up_nvfp4_spread_4(const __grid_constant__ arguments a) {
-    expert_up_team<ATLAS_SCHEME_NVFP4, 4, 2, 2, 4, 16448, true>(a.op);
+    expert_up_team<4, 2, 2, 4, 16448>(a.op);
 }

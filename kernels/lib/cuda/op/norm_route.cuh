@@ -46,7 +46,7 @@ __device__ void norm_route(const atlas_NormRoute &a) {
             if (routes) arrive_expecting(logits_there, strips * rows * 32);
         }
         __syncwarp();
-        if (mine && lane() < units) copy_bulk(memory + lane() * unit_t::kBytes, unit_t::at(a.W, 0, strip, lane()), unit_t::kBytes, weights_there);
+        if (mine && elected()) copy_units<ATLAS_SCHEME_BF16, 32>(memory, unit_t::at(a.W, 0, strip, 0), units, units * unit_t::kBytes, weights_there);
     }
     arrive_cluster();
     const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};

@@ -44,7 +44,7 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
             if (adds) arrive_expecting(logits_there, strips * shape::kWarps * 64);
         }
         __syncwarp();
-        if (strip < strips && lane() < units) copy_bulk(memory + lane() * unit_t::kBytes, unit_t::at(a.W, 0, strip, lane()), unit_t::kBytes, weights_there);
+        if (strip < strips && elected()) copy_units<ATLAS_SCHEME_BF16, 32>(memory, unit_t::at(a.W, 0, strip, 0), units, units * unit_t::kBytes, weights_there);
     }
     arrive_cluster();
     const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};

@@ -1,4 +1,4 @@
-// ExpertDown and ExpertDownAdd for at most kRows rows, four at most, and 8·kRows picks, any scheme. The copying warp asks for weights as soon as
+// ExpertDown and ExpertDownAdd for at most kRows rows, four at most, and 8·kRows picks, any scheme but bf16. The copying warp asks for weights as soon as
 // the block is there, kAhead tiles at a time: rows that are read meanwhile wait behind what is on its way. kSpreads: nvfp4 by spread.cuh,
 // with bits of its own; otherwise the bits of a pick are those of expert_tiles.cuh.
 //
@@ -38,6 +38,7 @@ __device__ void expert_down_team(const Args &a) {
     using product_t = few_product<kScheme, 1, kSpreads>;
     constexpr int kThreads = shape::kWarps * 32, kStep = shape::kWarps / 2, kUnit = unit_t::kBytes;
     constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;  // scales are wanted early
+    static_assert(unit_t::kPitch == kUnit, "a strip is one piece");
     constexpr int kCheckers = 64 + (kBlocks ? kThreads : 0);
     const atlas_Weight &w = a.W;
     const int total = min(a.Rows * a.TopK, shape::kPicks), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
@@ -72,10 +73,7 @@ __device__ void expert_down_team(const Args &a) {
             const uint8_t *from = unit_t::at(w, table.list.tiles[tile].expert, strip, 0);
             const int bytes = unit_t::bytes(w.Cols, 0, units);
             arrive_expecting(full_at + slot * 8, bytes);
-            if constexpr (unit_t::kPitch == kUnit)
-                copy_bulk(memory + slot * slot_bytes, from, bytes, full_at + slot * 8);
-            else
-                for (int u = 0; u < units; u++) copy_bulk(memory + slot * slot_bytes + u * kUnit, from + size_t(u) * unit_t::kPitch, kUnit, full_at + slot * 8);
+            copy_bulk(memory + slot * slot_bytes, from, bytes, full_at + slot * 8);
         };
         int strip = blockIdx.x;
         // The first tiles, one in each slot; returns how many.
@@ -93,7 +91,7 @@ __device__ void expert_down_team(const Args &a) {
 #pragma unroll 1
             for (int tile = first; tile < count; tile++) {
                 wait_barrier(full_at + (tile - kAhead) * 8, phase);
-                if (lane() == 0) copy(tile, strip, tile);
+                if (elected()) copy(tile, strip, tile);
             }
             return count;
         };
@@ -114,8 +112,7 @@ __device__ void expert_down_team(const Args &a) {
             if (tile >= count) tile = 0, strip += gridDim.x;
             if (strip >= strips) break;
             wait_barrier(empty_at + slot * 8, phase);
-            if (lane() == 0) copy(tile, strip, slot);
-            __syncwarp();
+            if (elected()) copy(tile, strip, slot);
             if (++slot == slots) slot = 0, phase ^= 1;
         }
         return;

@@ -21,13 +21,13 @@ constexpr int kHalfSums = kRows / 4;  // of a thread: those of half of the rows
 template <int kRows, int kStages>
 constexpr int expert_up_e4m3_shared = expert_e4m3_pipe<kRows, kStages>::kShared + 256 * kHalfSums<kRows> * 4;
 
-// Which strip of a stage this lane copies; the first two lanes of each warp have one each.
-__device__ inline int slot_e4m3() { return warp() % 4 * 2 + lane(); }
+// The first of the two strips of a stage that this warp copies.
+__device__ inline int slot_e4m3() { return warp() % 4 * 2; }
 
-// Copies a tile of picks, by a warpgroup: thread i chunk i%8 of rows i/8, i/8+16, …, and the scale of row i. strip is that of
-// slot_e4m3(), or null; row(s) is the row of codes of sorted pick s, or -1.
-template <int kRows, typename Pipe, typename Stage, typename Row>
-__device__ void gather_e4m3(const Pipe &pipe, Stage &now, const e4m3_list &in, const picks &at, const uint8_t *strip, int strips, const Row &row) {
+// Copies a tile of picks, by a warpgroup: thread i chunk i%8 of rows i/8, i/8+16, …, and the scale of row i. strip(s) is where strip s of the
+// stage begins, or null; row(s) is the row of codes of sorted pick s, or -1.
+template <int kRows, typename Pipe, typename Stage, typename Strip, typename Row>
+__device__ void gather_e4m3(const Pipe &pipe, Stage &now, const e4m3_list &in, const picks &at, const Strip &strip, int strips, const Row &row) {
     constexpr uint32_t kNone = ~0u;
     const int thread = threadIdx.x % 128, chunk = thread % 8, to = thread / 8 * 128 + (chunk ^ thread / 8 % 8) * 16;
     const auto row_at = [&](int i) { return at.begin + i < at.end ? row(at.begin + i) : -1; };
@@ -39,12 +39,17 @@ __device__ void gather_e4m3(const Pipe &pipe, Stage &now, const e4m3_list &in, c
         const int r = row_at(thread / 8 + j * 16);
         chunks[j] = r >= 0 ? r * (in.cols / 16) + chunk : kNone;
     }
+    const int first = slot_e4m3();
+    const uint8_t *const from[2] = {strip(first), strip(first + 1)};
     for (int step = 0; step < in.cols / 128; step++, now.next()) {
         const uint32_t full = pipe.full + now.slot * 8;
         wait_barrier(pipe.empty + now.slot * 8, now.phase ^ 1);
-        if (thread == 0) arrive_expecting(full, strips * 2048);
-        __syncwarp();
-        if (strip) copy_bulk(pipe.strip(now.slot, slot_e4m3()), strip + step * 2048, 2048, full);
+        if (elected()) {
+            if (first == 0) arrive_expecting(full, strips * 2048);
+#pragma unroll
+            for (int s = 0; s < 2; s++)
+                if (from[s]) copy_bulk(pipe.strip(now.slot, first + s), from[s] + step * 2048, 2048, full);
+        }
         if (scale) copy_async4(pipe.scales(now.slot) + scale_place(thread) * 4, scale + step, true);
 #pragma unroll
         for (int j = 0; j < kRows / 16; j++)
@@ -84,9 +89,11 @@ __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
         atlas::stage<kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
-            const int slot = atlas::slot_e4m3(), first = i % out_tiles * 4, strip = first + slot % 4;  // four gates, then four ups
-            const uint8_t *from = atlas::lane() < 2 && strip < strips ? atlas::frag<ATLAS_SCHEME_F8BLOCK>::strip(a.W, at.expert, slot / 4 * strips + strip) : nullptr;
-            atlas::gather_e4m3<kRows>(pipe, now, in, at, from, 2 * min(4, strips - first), [&](int s) {
+            const int first = i % out_tiles * 4;
+            const auto strip = [&](int s) {  // four gates, then four ups
+                return first + s % 4 < strips ? atlas::frag<ATLAS_SCHEME_F8BLOCK>::strip(a.W, at.expert, s / 4 * strips + first + s % 4) : nullptr;
+            };
+            atlas::gather_e4m3<kRows>(pipe, now, in, at, strip, 2 * min(4, strips - first), [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick / a.TopK : -1;
             });
@@ -153,9 +160,9 @@ __device__ void expert_down_e4m3(const atlas_ExpertDown &a, void *scratch) {
         atlas::stage<kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
-            const int first = i % out_tiles * 8, strip = first + atlas::slot_e4m3();
-            const uint8_t *from = atlas::lane() < 2 && strip < strips ? atlas::frag<ATLAS_SCHEME_F8BLOCK>::strip(a.W, at.expert, strip) : nullptr;
-            atlas::gather_e4m3<kRows>(pipe, now, in, at, from, min(8, strips - first), [&](int s) {
+            const int first = i % out_tiles * 8;
+            const auto strip = [&](int s) { return first + s < strips ? atlas::frag<ATLAS_SCHEME_F8BLOCK>::strip(a.W, at.expert, first + s) : nullptr; };
+            atlas::gather_e4m3<kRows>(pipe, now, in, at, strip, min(8, strips - first), [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick : -1;
             });

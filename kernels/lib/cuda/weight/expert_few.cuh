@@ -125,7 +125,7 @@ __device__ void expert_down_few(const Args &a) {
     const auto fill = [&]() {
         if (next.strip >= strips) return;
         const int end = part_end(next.item);
-        ring.fill(w, unit<kScheme>::at(w, table.list[next.item / 2].expert, next.strip, next.u), 1, next.u, min(kUnits, end - next.u));
+        ring.fill(w, [&](int) { return unit<kScheme>::at(w, table.list[next.item / 2].expert, next.strip, next.u); }, 1, next.u, min(kUnits, end - next.u));
         if ((next.u += kUnits) >= end) next.item += kWarps, settle();
         begun++;
     };

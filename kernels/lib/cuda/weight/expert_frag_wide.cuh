@@ -11,14 +11,13 @@
 
 namespace atlas {
 
-__device__ inline int slot_of_lane() { return warp() % 4 * 4 + lane(); }
-
-// Copies a tile of picks, and strips, of which the first four lanes of each warp have one each; row(s) is the row of activations of
-// sorted pick s, or -1.
-template <atlas_Scheme kScheme, int kRows, typename Pipe, typename Stage, typename Row>
-__device__ void gather_strips(const Pipe &pipe, Stage &now, const atlas_Weight &w, const picks &at, const uint8_t *strip, int strips, const atlas_act *in,
+// Copies a tile of picks, and its strips of weights from a number on, of which each warp takes four; where kPairs, every second one is as much
+// further on as second says. row(s) is the row of activations of sorted pick s, or -1.
+template <atlas_Scheme kScheme, int kRows, bool kPairs, typename Pipe, typename Stage, typename Row>
+__device__ void gather_strips(const Pipe &pipe, Stage &now, const atlas_Weight &w, const picks &at, int strip, size_t second, int strips, const atlas_act *in,
                               const Row &row) {
-    const copy_strips<kScheme> weights = {strip, slot_of_lane(), frag<kScheme>::blocks(w.Cols), strips, 0, threadIdx.x % 128 < 32};
+    const int first = warp() % 4 * 4;
+    const copy_strips<kScheme, 4, kPairs> weights = {frag<kScheme>::strip(w, at.expert, strip + (kPairs ? first / 2 : first)), second, first, min(4, strips - first), w.Cols, strips, 0, first == 0};
     int rows[kRows / 16];
 #pragma unroll
     for (int j = 0; j < kRows / 16; j++) {
@@ -46,9 +45,8 @@ __device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
         atlas::stage<kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
-            const int slot = atlas::slot_of_lane(), first = i % out_tiles * 8, strip = first + slot / 2;  // gates in even slots, ups in odd ones
-            const uint8_t *from = atlas::lane() < 4 && strip < strips ? layout::strip(a.W, at.expert, strip + slot % 2 * strips) : nullptr;
-            atlas::gather_strips<kScheme, kRows>(pipe, now, a.W, at, from, 2 * min(8, strips - first), a.In, [&](int s) {
+            const int first = i % out_tiles * 8;  // of gates, which ups follow
+            atlas::gather_strips<kScheme, kRows, true>(pipe, now, a.W, at, first, strips * layout::strip_bytes(a.W.Cols), 2 * min(8, strips - first), a.In, [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick / a.TopK : -1;
             });
@@ -93,7 +91,6 @@ __device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
 template <atlas_Scheme kScheme, int kRows, int kStages>
 __device__ void expert_down_frag_wide(const atlas_ExpertDown &a, void *scratch) {
     using pipe_t = atlas::frag_pipe<kScheme, 2, kRows, kStages, false>;
-    using layout = atlas::frag<kScheme>;
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 15) / 16;
     atlas::wait_for_previous();
@@ -106,9 +103,8 @@ __device__ void expert_down_frag_wide(const atlas_ExpertDown &a, void *scratch) 
         atlas::stage<kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
-            const int first = i % out_tiles * 16, strip = first + atlas::slot_of_lane();
-            const uint8_t *from = atlas::lane() < 4 && strip < strips ? layout::strip(a.W, at.expert, strip) : nullptr;
-            atlas::gather_strips<kScheme, kRows>(pipe, now, a.W, at, from, min(16, strips - first), a.In, [&](int s) {
+            const int first = i % out_tiles * 16;
+            atlas::gather_strips<kScheme, kRows, false>(pipe, now, a.W, at, first, 0, min(16, strips - first), a.In, [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick : -1;
             });

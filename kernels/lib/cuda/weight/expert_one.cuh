@@ -26,12 +26,12 @@ struct one_walk {
     __device__ int end(int p) const { return units * (first + p + 1) / kParts; }
     __device__ bool empty() const { return begin(0) == end(kJoin - 1); }
 
-    // Copies the next piece; from: unit 0 of the strip that this lane copies. Tells whether it was the last one of the strips.
+    // Copies the next piece; from: unit 0 of the strip. Tells whether it was the last one.
     __device__ bool fill(const atlas_Weight &w, const uint8_t *from) {
         if (kJoin > 1)
             while (u == end(part)) part++;
         const int n = min(kUnits, end(part) - u);
-        ring.fill(w, from + size_t(u) * unit<kScheme>::kPitch, kStrips, u, n);
+        ring.fill(w, [&](int) { return from + size_t(u) * unit<kScheme>::kPitch; }, 1, u, n);
         if ((u += n) < end(kJoin - 1)) return false;
         part = 0, u = begin(0);
         return true;

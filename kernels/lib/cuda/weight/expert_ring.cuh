@@ -102,8 +102,7 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
         const auto fill = [&]() {
             if (item >= items || begin == end) return;
             const int expert = table.tiles[item / groups].expert, group = item % groups;
-            const int n = there(group), s = min(ring.strip(), n - 1);
-            ring.fill(w, unit<kScheme>::at(w, expert, s ? first_up + group + s - 1 : group, u), n, u, min(kUnits, end - u));
+            ring.fill(w, [&](int s) { return unit<kScheme>::at(w, expert, s ? first_up + group + s - 1 : group, u); }, there(group), u, min(kUnits, end - u));
             if ((u += kUnits) >= end) u = begin, item += gridDim.x;
         };
         for (int s = 0; s < kStages; s++) fill();
@@ -190,8 +189,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
             if (item < items) {
                 const pick_tile tile = table.tiles[item / groups];
                 const int group = item % groups * kStrips, n = min(kUnits, part_end(u) - u);
-                const int there = min(kStrips, strips - group);
-                ring.fill(w, unit<kScheme>::at(w, tile.expert, group + min(ring.strip(), there - 1), u), there, u, n);
+                ring.fill(w, [&](int s) { return unit<kScheme>::at(w, tile.expert, group + s, u); }, min(kStrips, strips - group), u, n);
                 for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
                     const int pick = table.pick(tile.begin + i / 8);
                     const atlas_act *row = pick >= 0 ? a.In + size_t(pick) * w.Cols : nullptr;

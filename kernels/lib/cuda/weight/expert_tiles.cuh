@@ -146,16 +146,17 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
 
     const auto part_end = [&](int part) { return units * (part + 1) / kParts; };
     int next = share.begin + warp(), next_part = 0, next_u = 0, begun = 0;
-    const uint8_t *from = nullptr;  // the strip that this lane copies
+    const uint8_t *from[kStrips] = {};  // strips that are copied
     const auto fill = [&]() {
         if (next >= share.end) return;
         if (next_u == 0) {
             const int2 at = by_groups.of(next);
-            from = unit<kScheme>::at(w, tiles[at.x].expert, strip(at.y, ring.strip() % kStrips), 0);
+#pragma unroll
+            for (int s = 0; s < kStrips; s++) from[s] = unit<kScheme>::at(w, tiles[at.x].expert, strip(at.y, s), 0);
         }
         while (next_u == part_end(next_part)) next_part++;
         const int n = min(kUnits, part_end(next_part) - next_u);
-        ring.fill(w, from + size_t(next_u) * unit<kScheme>::kPitch, kStrips, next_u, n);
+        ring.fill(w, [&](int s) { return from[s] + size_t(next_u) * unit<kScheme>::kPitch; }, kStrips, next_u, n);
         if ((next_u += n) == units) next += kWarps, next_part = next_u = 0;
         begun++;
     };

@@ -14,11 +14,10 @@ template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kPieces, 
 struct expert_up_few_shape {
     using unit_t = unit<kScheme>;
     static constexpr int kWarps = kTeams * 8, kStrip = kUnits * unit_t::kBytes, kSlot = (2 * kStrip + 127) / 128 * 128, kRing = kStages * kSlot;
-    static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : kUnits;  // of a strip's part of a piece
     static constexpr int kSums = 8 * 32 * kRows;                                   // of an item
     static constexpr int kRowsAt = kWarps * kRing, kSumsAt = kRowsAt + kPool, kTableAt = kSumsAt + kTeams * 2 * kSums * 4;
     static constexpr int kBarriersAt = kTableAt + int(sizeof(picked_table<kRows>) + 15) / 16 * 16, kShared = (kBarriersAt + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
-    static_assert(kPieces % kStages == 0 && 2 * kCopies <= 32 && kRows <= 8, "slots are used alike; a lane per copy; a warp finishes a pick");
+    static_assert(kPieces % kStages == 0 && kRows <= 8, "slots are used alike; a warp finishes a pick");
 };
 
 }  // namespace atlas
@@ -49,25 +48,27 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
     zero_tails<kThreads>(rows_at, a.Rows, pitch, w.Cols);
     __syncthreads();
     wait_for_previous();
-    if (warp() == 1) {  // all blocks read the same rows at the same time, so each begins elsewhere
-        constexpr int kCuts = 8;
-        if (lane() == 0) arrive_expecting(rows_there, a.Rows * w.Cols * 2);
-        __syncwarp();
-        const int chunks = w.Cols / 8;
-        for (int i = lane(); i < a.Rows * kCuts; i += 32) {
-            const int r = i / kCuts, piece = (i + blockIdx.x) % kCuts, first = chunks * piece / kCuts, last = chunks * (piece + 1) / kCuts;
-            if (first < last) copy_bulk(rows_at + r * pitch + first * 16, a.In + size_t(r) * w.Cols + first * 8, (last - first) * 16, rows_there);
+    if (warp() == 1 && elected()) {  // all blocks read the same rows at the same time, so each begins elsewhere
+        arrive_expecting(rows_there, a.Rows * w.Cols * 2);
+        const int turn = w.Cols / 8 * (blockIdx.x % 8) / 8 * 8;
+#pragma unroll
+        for (int r = 0; r < kRows; r++) {
+            if (r >= a.Rows) break;
+            const atlas_act *const from = a.In + size_t(r) * w.Cols;
+            copy_bulk(rows_at + r * pitch + turn * 2, from + turn, (w.Cols - turn) * 2, rows_there);
+            if (turn) copy_bulk(rows_at + r * pitch, from, turn * 2, rows_there);
         }
     }
     if (warp() == 0) table.read(a.Starts, a.Order, nullptr, nullptr, w.Count, total);
     __syncthreads();
 
-    const uint8_t *from;  // of the next item, the first unit that this lane copies
+    const uint8_t *from[2];  // of the next item, the first of this warp's units of gates and of ups
     block_scales<kScheme> next_blocks[2];
     const auto find = [&]() {
         if (next.tile >= table.count) return;
         const int expert = table.list[next.tile].expert;
-        from = unit_t::at(w, expert, next.group + lane() / shape::kCopies % 2 * groups, begin + lane() % shape::kCopies);
+#pragma unroll
+        for (int s = 0; s < 2; s++) from[s] = unit_t::at(w, expert, next.group + s * groups, begin);
 #pragma unroll
         for (int s = 0; s < 2; s++) next_blocks[s].load(w, expert, next.group + s * groups, begin, end);  // in front of the weights, which take longer
     };
@@ -75,11 +76,11 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
         if (next.tile >= table.count) return;
         const int u = begin + p * kUnits, n = max(min(kUnits, end - u), 0), strip = n ? unit_t::bytes(w.Cols, u, n) : 0;
         const uint32_t slot = slots + p % kStages * shape::kSlot, barrier = barriers + p % kStages * 8;
-        if (lane() == 0) arrive_expecting(barrier, 2 * strip);
-        __syncwarp();
-        if (lane() < 2 * shape::kCopies && lane() % shape::kCopies < n)
-            copy_bulk(slot + lane() / shape::kCopies * shape::kStrip + lane() % shape::kCopies * unit_t::kBytes, from + size_t(p) * kUnits * unit_t::kPitch,
-                      shape::kCopies == 1 ? strip : unit_t::kBytes, barrier);
+        if (!elected()) return;
+        arrive_expecting(barrier, 2 * strip);
+        if (n == 0) return;
+#pragma unroll
+        for (int s = 0; s < 2; s++) copy_units<kScheme, kUnits>(slot + s * shape::kStrip, from[s] + size_t(p) * kUnits * unit_t::kPitch, n, strip, barrier);
     };
     find();
 #pragma unroll

@@ -1,8 +1,7 @@
-// ExpertUp for at most kRows rows, four at most, and 8·kRows picks, any scheme. A team of eight warps takes items, which are 16 gates and their
-// ups of a tile of picks; a warp multiplies its share of the columns, and the eight sums are added in order. A ninth warp finds out which
-// experts there are and keeps the team's ring full. The next kernel may start only when the first copies are asked for, so that its own come
-// after these. kSpreads: nvfp4 by spread.cuh, with bits of its own, and unit u of 64 columns belongs to warp u%8; otherwise a warp has an
-// eighth of the columns, and the bits of a pick are those of expert_tiles.cuh.
+// ExpertUp of nvfp4 for at most kRows rows, four at most, and 8·kRows picks, by spread.cuh, with bits of its own. A team of eight warps takes items, which
+// are 16 gates and their ups of a tile of two picks; unit u of 64 columns belongs to warp u%8, and the eight sums are added in order. A ninth
+// warp finds out which experts there are and keeps the team's ring full. The next kernel may start only when the first copies are asked
+// for, so that its own come after these.
 //
 // Any grid along x; kTeams·288 threads. W.Rows%32 == 0, W.Cols%8 == 0, and kRows rows of 128·⌈Cols/64⌉+16 bytes fit kPool. Dynamic shared
 // memory: the shape's kShared.
@@ -12,28 +11,26 @@
 
 namespace atlas {
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kPool, bool kSpreads = false>
+template <int kRows, int kTeams, int kUnits, int kStages, int kPool>
 struct expert_up_team_shape {
-    static constexpr int kWarps = 8 * kTeams, kThreads = (kWarps + kTeams) * 32, kPicks = 8 * kRows, kWidth = kSpreads ? 2 : kRows;
+    static constexpr int kWarps = 8 * kTeams, kThreads = (kWarps + kTeams) * 32, kPicks = 8 * kRows, kWidth = 2;
     using list = pick_list<kPicks, kWidth>;
-    // Bytes from a warp's unit to its next one, in a stage and among activations, from warp to warp, and of a stage's strip and the stage.
-    static constexpr int kUnit = unit<kScheme>::kBytes, kNext = kSpreads ? 8 * kUnit : kUnit, kNextRow = kSpreads ? 1024 : 128;
-    static constexpr int kShare = kSpreads ? kUnit : kUnits * kUnit, kStrip = 8 * kUnits * kUnit, kStage = 2 * kStrip;
-    static constexpr int kCopiers = kSpreads ? 2 : 16;  // lanes that copy a stage
-    static constexpr int kSums = 8 * kWidth * 32;       // of an item
-    static constexpr int kZerosAt = kTeams * kStages * kStage, kRowsAt = kZerosAt + (kSpreads ? kUnits * 1024 : 0), kSumsAt = kRowsAt + kPool;
+    // Bytes of a unit, from a warp's unit to its next one, in a stage and among activations, and of a stage's strip and the stage.
+    static constexpr int kUnit = unit<ATLAS_SCHEME_NVFP4>::kBytes, kNext = 8 * kUnit, kNextRow = 1024, kStrip = 8 * kUnits * kUnit, kStage = 2 * kStrip;
+    static constexpr int kSums = 8 * kWidth * 32;  // of an item
+    static constexpr int kZerosAt = kTeams * kStages * kStage, kRowsAt = kZerosAt + kUnits * 1024, kSumsAt = kRowsAt + kPool;
     static constexpr int kListAt = kSumsAt + kTeams * 2 * kSums * 4, kBarriersAt = kListAt + (int(sizeof(list)) + 15) / 16 * 16, kShared = (kBarriersAt + kTeams * kStages * 16 + 127) / 128 * 128;
     static_assert(kRows <= 4 && kStages <= 32, "a lane per pick and per stage");
 };
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kStages, int kPool, bool kSpreads = false>
+template <int kRows, int kTeams, int kUnits, int kStages, int kPool>
 __device__ void expert_up_team(const atlas_ExpertUp &a) {
     using namespace atlas;
-    using shape = expert_up_team_shape<kScheme, kRows, kTeams, kUnits, kStages, kPool, kSpreads>;
-    using unit_t = unit<kScheme>;
-    using product_t = few_product<kScheme, 2, kSpreads>;
+    using shape = expert_up_team_shape<kRows, kTeams, kUnits, kStages, kPool>;
+    using unit_t = unit<ATLAS_SCHEME_NVFP4>;
+    using product_t = few_product<ATLAS_SCHEME_NVFP4, 2, true>;
     const atlas_Weight &w = a.W;
     const int half = w.Rows / 2, groups = half / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16, stages = (units + 8 * kUnits - 1) / (8 * kUnits);
     const int total = min(a.Rows * a.TopK, shape::kPicks), team = warp() < shape::kWarps ? warp() / 8 : warp() - shape::kWarps;
@@ -50,7 +47,7 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
         if (++slot == kStages) slot = 0, phase ^= 1;
     };
     if (warp() >= shape::kWarps) {  // copies
-        if (lane() < kStages) init_barrier(full_at + lane() * 8, shape::kCopiers), init_barrier(empty_at + lane() * 8, 256);
+        if (lane() < kStages) init_barrier(full_at + lane() * 8, 1), init_barrier(empty_at + lane() * 8, 256);
         fence_barriers();
         wait_for_previous();
         if (team == 0) {  // who else reads the picks only stands in the way
@@ -58,11 +55,6 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
             list.make(id < w.Count ? id : -1, lane(), lane() / a.TopK * pitch);
         }
         sync_named<kTeams * 32>(1 + kTeams);
-        // A lane copies one warp's share of a strip, or a strip.
-        const int strip = lane() / (shape::kCopiers / 2) % 2, part = lane() % (shape::kCopiers / 2);
-        const int begin = kSpreads ? 0 : units * part / 8, end = kSpreads ? units : units * (part + 1) / 8;
-        constexpr int kMost = kSpreads ? 8 * kUnits : kUnits;
-        const uint32_t to = ring_at + strip * shape::kStrip + part * shape::kShare;
         const int count = list.count;
         int begun = 0;
         const auto tell = [&]() {  // once
@@ -71,73 +63,59 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
         };
 #pragma unroll 1
         for (; tile < count; next_item()) {
-            const uint8_t *from = unit_t::at(w, list.tiles[tile].expert, group + strip * groups, begin);
+            const int expert = list.tiles[tile].expert;
 #pragma unroll 1
-            for (int u = begin, stage = 0; stage < stages; stage++, begun++, u += kMost) {
+            for (int stage = 0; stage < stages; stage++, begun++) {
                 if (begun == kStages) tell();
                 if (begun >= kStages) wait_barrier(empty_at + slot * 8, phase ^ 1);
-                if (lane() < shape::kCopiers) {
-                    const int n = max(min(kMost, end - u), 0), bytes = n > 0 ? unit_t::bytes(w.Cols, u, n) : 0;
-                    const uint32_t at = to + slot * shape::kStage, full = full_at + slot * 8;
-                    arrive_expecting(full, bytes);
-                    if constexpr (unit_t::kPitch == unit_t::kBytes) {
-                        if (n > 0) copy_bulk(at, from + size_t(u - begin) * shape::kUnit, bytes, full);
-                    } else {
-                        for (int i = 0; i < n; i++) copy_bulk(at + i * shape::kUnit, from + size_t(u - begin + i) * unit_t::kPitch, shape::kUnit, full);
-                    }
+                if (elected()) {
+                    const uint32_t to = ring_at + slot * shape::kStage, full = full_at + slot * 8;
+                    const int u = stage * 8 * kUnits, bytes = unit_t::bytes(w.Cols, u, min(8 * kUnits, units - u));
+                    arrive_expecting(full, 2 * bytes);
+#pragma unroll
+                    for (int s = 0; s < 2; s++) copy_bulk(to + s * shape::kStrip, unit_t::at(w, expert, group + s * groups, u), bytes, full);
                 }
-                __syncwarp();
                 next_slot();
             }
         }
+        __syncwarp();
         if (begun <= kStages) tell();
         return;
     }
     const int part = warp() % 8, turn = uint32_t(w.Cols / 8) * blockIdx.x / gridDim.x;
-    const int begin = units * part / 8, end = units * (part + 1) / 8, mine = kSpreads ? (units - part + 7) / 8 : end - begin;  // units of this warp
-    const uint32_t zeros = memory + shape::kZerosAt, own = ring_at + part * shape::kShare, codes_at = held(own + product_t::codes_at()), scales_at = held(own + product_t::scales_at());
-    const typename product_t::lines lines(rows_at + (kSpreads ? part : begin) * 128, zeros);
-    if constexpr (kSpreads)
-        for (int i = threadIdx.x; i < kUnits * 64; i += shape::kWarps * 32) store_shared(zeros + i * 16, {});
+    const int mine = (units - part + 7) / 8;  // units of this warp
+    const uint32_t zeros = memory + shape::kZerosAt, own = ring_at + part * shape::kUnit, codes_at = held(own + product_t::codes_at()), scales_at = held(own + product_t::scales_at());
+    const typename product_t::lines lines(rows_at + part * 128, zeros);
+    for (int i = threadIdx.x; i < kUnits * 64; i += shape::kWarps * 32) store_shared(zeros + i * 16, {});
     zero_tails<shape::kWarps * 32>(rows_at, a.Rows, pitch, w.Cols);
     wait_for_previous();
     keep_lines<kRows, 1, shape::kWarps * 32, product_t::kLifts>(rows_at, pitch, a.In, 0, 1, a.Rows, w.Cols, threadIdx.x, turn);
     __syncthreads();
     const int count = list.count, n = lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
     float *const sums = reinterpret_cast<float *>(strip_shared + shape::kSumsAt) + team * 2 * shape::kSums;
-    block_scales<kScheme> next_blocks[2];
-    const auto load_blocks = [&]() {
-        if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK)
-            if (tile < count)
-                for (int s = 0; s < 2; s++) next_blocks[s].load(w, list.tiles[tile].expert, group + s * groups, begin, end);
-    };
-    load_blocks();
+    const auto no_blocks = [](int, int) { return 0.0f; };
     for (int side = 0; tile < count; side ^= shape::kSums) {
         const auto &now = list.tiles[tile];
-        const int expert = now.expert, pick = part < shape::kWidth ? now.pick[part] : -1, out = group * 16 + n, low = group;
+        const int expert = now.expert, pick = part < shape::kWidth ? now.pick[part] : -1, out = group * 16 + n;
         const float scale = pick >= 0 ? row_scale(w, expert, out) : 0.0f;  // not yet times anything, which would wait for it
         const typename product_t::lines item = lines.with(now.line[lane() % 8 % shape::kWidth]);
-        const block_scales<kScheme> blocks[2] = {next_blocks[0], next_blocks[1]};
         next_item();
-        load_blocks();
         float c[2][1][4] = {};
 #pragma unroll 1
         for (int at = 0; at < stages * kUnits; at += kUnits) {
             const uint32_t codes = codes_at + slot * shape::kStage, scales = scales_at + slot * shape::kStage;
             const typename product_t::lines x = item.moved(at * shape::kNextRow);
-            const auto block = [&](int s, int i) { return blocks[s].of(w, expert, low + s * groups, begin, begin + at + i); };
-            const int left = w.Cols - (begin + at) * 64;
             wait_barrier(full_at + slot * 8, phase);
             product_t p[kUnits];
             if (at + kUnits <= mine) {
 #pragma unroll
                 for (int i = 0; i < kUnits; i++) p[i].load(codes + i * shape::kNext, scales + i * shape::kNext, shape::kStrip, x, i * shape::kNextRow);
-                product_t::template multiply<kUnits>(p, x, shape::kNextRow, left, block, c);
+                product_t::template multiply<kUnits>(p, x, 0, 0, no_blocks, c);
             } else {
 #pragma unroll 1
                 for (int i = 0; at + i < mine; i++) {
                     p[0].load(codes + i * shape::kNext, scales + i * shape::kNext, shape::kStrip, x, i * shape::kNextRow);
-                    product_t::template multiply<1>(p, x.moved(i * shape::kNextRow), 0, left - i * 64, [&](int s, int) { return block(s, i); }, c);
+                    product_t::template multiply<1>(p, x.moved(i * shape::kNextRow), 0, 0, no_blocks, c);
                 }
             }
             arrive(empty_at + slot * 8);

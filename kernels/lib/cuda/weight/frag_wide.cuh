@@ -17,22 +17,34 @@ struct frag_stage {
 template <atlas_Scheme kScheme, int kTeams, int kRows, int kStages, bool kMapped>
 using frag_pipe = wide<kTeams, kRows, frag_stage<kScheme>::bytes(kTeams), kStages, 1, kMapped, true>;
 
-// Copies a stage of strips, by one warp or several: a lane has where strip number slot begins, or null. One warp says how many bytes
-// come: those of all strips, and others.
-template <atlas_Scheme kScheme>
+// Copies a stage of strips, by one warp or several: this one copies those from number first on, n of them and kMost at most. In memory they follow
+// one another from `from` on; where kPairs, they are pairs, whose second ones lie as much further on as second says. One warp says how many
+// bytes come: those of all strips, and others.
+template <atlas_Scheme kScheme, int kMost, bool kPairs = false>
 struct copy_strips {
-    const uint8_t *strip;
-    int slot;
-    int blocks;  // of a strip
-    int strips, others;
+    const uint8_t *from;
+    size_t second;
+    int first, n;
+    int cols, strips, others;
     bool says;
 
     __device__ void operator()(int step, uint32_t to, uint32_t barrier) const {
         using stage_t = frag_stage<kScheme>;
-        const int bytes = min(stage_t::kBlocks, blocks - step * stage_t::kBlocks) * frag<kScheme>::kBlock;
-        if (says && lane() == 0) arrive_expecting(barrier, strips * bytes + others);
-        __syncwarp();
-        if (strip) copy_bulk(to + slot * stage_t::kStripBytes, strip + size_t(step) * stage_t::kStripBytes, bytes, barrier);
+        if (!elected()) return;
+        const int bytes = min(stage_t::kBlocks, frag<kScheme>::blocks(cols) - step * stage_t::kBlocks) * frag<kScheme>::kBlock;
+        if (says) arrive_expecting(barrier, strips * bytes + others);
+        const size_t pitch = frag<kScheme>::strip_bytes(cols);
+        const auto copy = [&](int i) {
+            const size_t at = (kPairs ? i / 2 * pitch + i % 2 * second : i * pitch) + size_t(step) * stage_t::kStripBytes;
+            copy_bulk(to + (first + i) * stage_t::kStripBytes, from + at, bytes, barrier);
+        };
+        if (n == kMost) {  // instructions in a row
+#pragma unroll
+            for (int i = 0; i < kMost; i++) copy(i);
+        } else {
+#pragma unroll 1
+            for (int i = 0; i < n; i++) copy(i);
+        }
     }
 };
 

@@ -35,21 +35,23 @@ __device__ void linear_e4m3(const atlas_Linear &a, void *scratch) {
         atlas::give_registers<56>();
         // Each warp copies kTeams strips, be their outputs there or not, and codes or scales of a part of the columns. So each is waited for in
         // every stage, and never a round of the pipe behind.
-        const int piece = atlas::warp() % 4, lane = atlas::lane();
+        const int piece = atlas::warp() % 4;
         atlas::stage<kStages> now;
         for (int i = first_tile; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-            const int slot_of_lane = piece * kTeams + lane, first = (at.out * kCluster + pipe.rank) * (kOut / 16);
-            const uint8_t *strip = lane < kTeams ? atlas::frag<kScheme>::strip(a.W, 0, min(first + slot_of_lane, strips - 1)) : nullptr;
+            const int first = (at.out * kCluster + pipe.rank) * (kOut / 16);
             const auto copy_weights = [&](int slot, int step) {
                 const uint32_t full = pipe.full + slot * 8;
                 const int parts = min(kParts, blocks - step * kParts);
-                if (piece == 0 && lane == 0) atlas::arrive_expecting(full, parts * (kOut / 16 * 2048 + kRows * (kBlocks ? 132 : 128)));
-                if (strip) atlas::copy_bulk(pipe.strip(slot, slot_of_lane), strip + size_t(step) * pipe_t::kStrip, parts * 2048, full);
+                if (!atlas::elected()) return;
+                if (piece == 0) atlas::arrive_expecting(full, parts * (kOut / 16 * 2048 + kRows * (kBlocks ? 132 : 128)));
+#pragma unroll
+                for (int s = piece * kTeams; s < (piece + 1) * kTeams; s++)
+                    atlas::copy_bulk(pipe.strip(slot, s), atlas::frag<kScheme>::strip(a.W, 0, min(first + s, strips - 1)) + size_t(step) * pipe_t::kStrip, parts * 2048, full);
             };
             const auto copy_rows = [&](int slot, int step) {
                 const int part = piece / 2, block = step * kParts + part, row = pipe.rank * kShare;
-                if (part >= kParts || block >= blocks || lane || !kBlocks && piece % 2) return;
+                if (part >= kParts || block >= blocks || !kBlocks && piece % 2 || !atlas::elected()) return;
                 const uint32_t full = pipe.full + slot * 8, to = piece % 2 ? pipe.scales(slot) + (part * kRows + row) * 4 : pipe.rows(slot) + (part * kRows + row) * 128;
                 const void *from = piece % 2 ? static_cast<const void *>(in.scale(block, at.row * kRows + row)) : in.tile(block, at.row * kRows + row);
                 const int bytes = piece % 2 ? kShare * 4 : kShare * 128;

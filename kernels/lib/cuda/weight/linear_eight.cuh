@@ -34,7 +34,6 @@ struct eight {
     static constexpr int kRings = kResident ? kTeams : 1, kWarps = 8 * kTeams, kThreads = (kWarps + kRings) * 32;
     static constexpr int kSharers = kTeams / kRings, kGroup = kSharers * kStrips;                    // teams of a ring; strips
     static constexpr int kStrip = 8 * kUnits * unit_t::kBytes, kPitch = 8 * kUnits * 128 + 16;       // bytes of a stage: a strip, a row
-    static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;                // pieces of a stage's strip
     static constexpr int kRowsAt = kGroup * kStrip;
     static constexpr int kBarriersAt = kTeams * 8192;  // after two sides of eight sums of 16·8
     static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
@@ -97,55 +96,77 @@ struct eight {
         fence_shared();
     }
 
-    // A stage of a group, and the one after it.
+    // A stage of a group that is to be copied: its strips, and where they begin. All is worked out before a wait, so that copies begin right after it.
     struct place {
-        int group, stage;
+        int group, stage, there, n, bytes;  // strips; units and bytes of each
+        const uint8_t *from[kGroup];
+
+        __device__ void find(const eight &f, const atlas_Weight &w, int in_group, int number) {
+            group = in_group, stage = number, there = min(kGroup, f.strips - group * kGroup);
+            const int u = stage * 8 * kUnits;
+            n = min(8 * kUnits, f.units - u), bytes = unit_t::bytes(f.cols, u, n);
+#pragma unroll
+            for (int s = 0; s < kGroup; s++) {
+                from[s] = unit_t::at(w, 0, f.strip_of(group, s), u);
+                asm volatile("" : "+l"(from[s]));  // or it would be found after the wait
+            }
+        }
+        __device__ void advance(const eight &f, const atlas_Weight &w) {
+            const bool more = stage + 1 < f.stages;
+            find(f, w, more ? group : group + f.step, more ? stage + 1 : 0);
+        }
     };
-    __device__ place after(place p) const { return p.stage + 1 < stages ? place{p.group, p.stage + 1} : place{p.group + step, 0}; }
     // Starts the copies of a stage's weights and says how many bytes will come to its barrier.
-    __device__ void copy_weights(const atlas_Weight &w, int slot, place p) const {
-        const int u = p.stage * 8 * kUnits, n = min(8 * kUnits, units - u), there = min(kGroup, strips - p.group * kGroup), strip = unit_t::bytes(cols, u, n);
-        if (lane() == 0) arrive_expecting(full(slot), there * strip);
-        __syncwarp();
-        for (int i = lane(); i < there * kCopies; i += 32) {
-            const int s = i / kCopies, c = i % kCopies;
-            if (c < n) copy_bulk(at_slot(slot) + s * kStrip + c * unit_t::kBytes, unit_t::at(w, 0, strip_of(p.group, s), u + c), kCopies == 1 ? strip : unit_t::kBytes, full(slot));
+    __device__ void copy_weights(int slot, const place &p) const {
+        if (!elected()) return;
+        arrive_expecting(full(slot), p.there * p.bytes);
+#pragma unroll
+        for (int s = 0; s < kGroup; s++) {
+            if (s >= p.there) break;
+            copy_units<kScheme, 8 * kUnits>(at_slot(slot) + s * kStrip, p.from[s], p.n, p.bytes, full(slot));
         }
     }
-    template <typename Line>
-    __device__ void copy_rows(const Line &line, int slot, int stage, int present) const {
+    // Those of the rows' part. lines: where rows begin, or null; present: how many are there.
+    __device__ void copy_rows(const atlas_act *const (&lines)[kRows], int slot, int stage, int present) const {
         const int u = stage * 8 * kUnits, row = min(8 * kUnits * 64, cols - u * 64) * 2;
-        if (lane() == 0) arrive_expecting(full(slot), present * row);
-        __syncwarp();
-        if (lane() < rows)
-            if (const atlas_act *from = line(lane())) copy_bulk(at_slot(slot) + kRowsAt + lane() * kPitch, from + u * 64, row, full(slot));
+        if (!elected()) return;
+        arrive_expecting(full(slot), present * row);
+#pragma unroll
+        for (int r = 0; r < kRows; r++)
+            if (lines[r]) copy_bulk(at_slot(slot) + kRowsAt + r * kPitch, lines[r] + u * 64, row, full(slot));
     }
     template <typename Line>
     __device__ void copy(const atlas_Weight &w, const Line &line) const {
         const int all = first < groups ? ((groups - 1 - first) / step + 1) * stages : 0, slots = ring * kStages;
         int early = min(kEarly, all);
-        place next = {first, 0};
-        for (int slot = 0; slot < early; slot++, next = after(next)) copy_weights(w, slots + slot, next);
+        place next;  // to be copied
+        next.find(*this, w, first, 0);
+        for (int slot = 0; slot < early; slot++, next.advance(*this, w)) copy_weights(slots + slot, next);
         __syncthreads();
         if constexpr (kResident)
-            for (; early < min(kStages, all); early++, next = after(next)) {
+            for (; early < min(kStages, all); early++, next.advance(*this, w)) {
                 wait_barrier(full(slots + early - kEarly), 0);
-                copy_weights(w, slots + early, next);
+                copy_weights(slots + early, next);
             }
+        const atlas_act *lines[kRows] = {};
         int present = 0, row_stage = 0;
         if constexpr (!kResident) {
             wait_for_previous();
-            present = __popc(__ballot_sync(kAllLanes, lane() < rows && line(lane())));
+#pragma unroll
+            for (int r = 0; r < kRows; r++) {
+                if (r < rows) lines[r] = line(r);
+                present += lines[r] != nullptr;
+            }
         }
         const auto next_rows = [&](int slot) {
-            copy_rows(line, slot, row_stage, present);
+            copy_rows(lines, slot, row_stage, present);
             if (++row_stage == stages) row_stage = 0;
         };
         if constexpr (!kResident)
             for (int slot = 0; slot < early; slot++) next_rows(slot);
-        for (int begun = early, slot = early % kStages, phase = early / kStages ^ 1; begun < all; begun++, next = after(next)) {
+        for (int begun = early, slot = early % kStages, phase = early / kStages ^ 1; begun < all; begun++, next.advance(*this, w)) {
             wait_barrier(empty(slots + slot), phase);
-            copy_weights(w, slots + slot, next);
+            copy_weights(slots + slot, next);
             if constexpr (!kResident) next_rows(slot);
             if (++slot == kStages) slot = 0, phase ^= 1;
         }

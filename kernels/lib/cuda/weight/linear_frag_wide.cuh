@@ -22,12 +22,10 @@ __device__ void linear_frag_wide(const atlas_Linear &a, const atlas_TensorMap *i
             atlas::stage<kStages> now;
             for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-                const int strip = at.out * (kOut / 16) + atlas::lane(), lanes = min(kOut / 16, strips - at.out * (kOut / 16));
-                const atlas::copy_strips<kScheme> weights = {
-                    atlas::lane() < lanes ? atlas::frag<kScheme>::strip(a.W, 0, strip) : nullptr, atlas::lane(), atlas::frag<kScheme>::blocks(a.W.Cols),
-                    lanes, pipe_t::kRowBytes, true};
+                const int first = at.out * (kOut / 16), n = min(kOut / 16, strips - first);
+                const atlas::copy_strips<kScheme, kOut / 16> weights = {atlas::frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, pipe_t::kRowBytes, true};
                 const auto copy_rows = [&](int slot, int step) {
-                    if (atlas::lane() == 0) atlas::copy_box(pipe.rows(slot), in, step * 64, at.row * kRows, pipe.full + slot * 8);
+                    if (atlas::elected()) atlas::copy_box(pipe.rows(slot), in, step * 64, at.row * kRows, pipe.full + slot * 8);
                 };
                 int step = 0;
                 if (i == blockIdx.x) {  // weights depend on no kernel before this one

@@ -68,15 +68,11 @@ struct few {
     }
     // Starts the copies of a stage's weights and says how many bytes will come to its barrier.
     __device__ void copy_weights(const atlas_Weight &w, int slot, int group, int stage) const {
-        constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : 8 * kUnits;  // of a strip
         const int u = stage * 8 * kUnits, n = min(8 * kUnits, units - u), there = min(kGroup, strips - group * kGroup);
         const int bytes = unit_t::bytes(w.Cols, u, n);
-        if (lane() == 0) arrive_expecting(full(slot), there * bytes);
-        __syncwarp();
-        for (int i = lane(); i < there * kCopies; i += 32) {
-            const int s = i / kCopies, c = i % kCopies;
-            if (c < n) copy_bulk(shared_address(few_shared) + slot * kStage + s * kStrip + c * unit_t::kBytes, unit_t::at(w, 0, group * kGroup + s, u + c), kCopies == 1 ? bytes : unit_t::kBytes, full(slot));
-        }
+        if (!elected()) return;
+        arrive_expecting(full(slot), there * bytes);
+        for (int s = 0; s < there; s++) copy_units<kScheme, 8 * kUnits>(shared_address(few_shared) + slot * kStage + s * kStrip, unit_t::at(w, 0, group * kGroup + s, u), n, bytes, full(slot));
     }
     template <typename Line>
     __device__ void copy_rows(const Line &line, int slot, int stage, int present) const {

@@ -22,9 +22,7 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
     using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>;
     split_t::run(
         a.W, a.Bias,
-        [&](uint32_t to, int unit, uint32_t barrier) {
-            if (atlas::lane() == 0) atlas::copy_box(to, in, unit * 64, first, barrier);
-        },
+        [&](uint32_t to, int unit, uint32_t barrier) { atlas::copy_box(to, in, unit * 64, first, barrier); },
         [&](int n, int row, const float(&x)[4], const atlas::output_scales &o, const before &there) {
 #pragma unroll
             for (int half = 0; half < 2; half++, n += 8) {
@@ -55,21 +53,32 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
 
 template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit>
 __device__ void logits_split(const atlas_Logits &a) {
-    const int first = blockIdx.y * kRows, chunk = atlas::lane() % 8;
-    int line[kRows / 4];  // of rows lane/8, lane/8+4, …; what lies outside reads as zeros
+    constexpr int kEach = kRows / 4;  // rows that a lane copies a chunk of: lane/8, lane/8+4, …
+    const int first = blockIdx.y * kRows, chunk = atlas::lane() % 8, top = atlas::lane() / 8;
+    uint32_t chunks[kEach], there = 0;  // where rows have this lane's chunk, in units of it; and which are there: others read as zeros
     bool known = false;
     using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, true>;
     split_t::run(
         a.W, nullptr,
         [&](uint32_t to, int unit, uint32_t) {
+            if (!known) {
+                int line[kEach];
 #pragma unroll
-            for (int i = 0; i < kRows / 4; i++) {
-                const int r = atlas::lane() / 8 + i * 4;
-                if (!known) line[i] = first + r < a.Rows ? a.Index[first + r] : -1;
-                const bool there = line[i] >= 0 && line[i] < a.InRows && unit * 64 + chunk * 8 < a.W.Cols;
-                atlas::copy_async(to + r * 128 + (chunk ^ r % 8) * 16, there ? a.In + size_t(line[i]) * a.W.Cols + unit * 64 + chunk * 8 : a.In, there);
+                for (int i = 0; i < kEach; i++) line[i] = atlas::load_here(a.Index + min(first + top + i * 4, a.Rows - 1));
+#pragma unroll
+                for (int i = 0; i < kEach; i++) {
+                    const bool is = first + top + i * 4 < a.Rows && line[i] >= 0 && line[i] < a.InRows;
+                    chunks[i] = is ? uint32_t(line[i]) * (a.W.Cols / 8) + chunk : 0;
+                    there |= uint32_t(is) << i;
+                }
+                known = true;
             }
-            known = true;
+            const bool inside = unit * 64 + chunk * 8 < a.W.Cols;
+            const uint32_t now = inside ? there : 0;
+            const atlas_act *const from = a.In + (inside ? unit * 64 : 0);
+            const uint32_t at[2] = {to + top * 128 + (chunk ^ top) * 16, to + top * 128 + (chunk ^ top ^ 4) * 16 + 512};
+#pragma unroll
+            for (int i = 0; i < kEach; i++) atlas::copy_async(at[i % 2] + i / 2 * 1024, from + size_t(chunks[i]) * 8, now >> i & 1);
         },
         [&](int n, int row, const float(&x)[4], const atlas::output_scales &o, atlas_act) {
 #pragma unroll

@@ -142,7 +142,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     atlas::release_next();
     if (pipe_t::copies()) {
         if constexpr (kMany) atlas::give_registers<kMost ? 40 : 56>();
-        if (threadIdx.x == kTeams * 128) {
+        if (atlas::warp() == kTeams * 4 && atlas::elected()) {
             atlas::prefetch_map(in);
             if constexpr (kMade) atlas::wait_for_previous();
             atlas::stage<kStages> now;

@@ -20,12 +20,10 @@ constexpr int kRowBytes = 128 + 16;  // so that eight rows meet no bank twice
 template <atlas_Scheme kScheme, int kTiles, int kStrips, int kUnits, int kStages, int kRows = 0>
 struct strip_ring {
     using unit_t = unit<kScheme>;
-    static constexpr int kCopies = unit_t::kPitch == unit_t::kBytes ? 1 : kUnits;  // of a strip's part of a piece
     static constexpr int kStrip = kUnits * unit_t::kBytes;                        // bytes of a strip's part
     static constexpr int kRowTile = kRows * kRowBytes, kWeights = (kStrips * kStrip + 127) / 128 * 128;
     static constexpr int kSlot = (kWeights + kUnits * kRowTile + 127) / 128 * 128;
     static constexpr int kBytes = kStages * kSlot;
-    static_assert(kCopies * kStrips <= 32, "a lane per copy");
 
     uint8_t *slots;
     uint32_t barriers;
@@ -39,18 +37,17 @@ struct strip_ring {
         }
         __syncwarp();
     }
-    // The strip of a piece, and its unit, of which this lane starts the copy.
-    __device__ static int strip() { return lane() / kCopies; }
-    __device__ static int copy() { return lane() % kCopies; }
-    // Starts copying n units from unit u on of so many strips; from: unit u of strip().
-    __device__ void fill(const atlas_Weight &w, const uint8_t *from, int strips, int u, int n) {
+    // Starts copying n units from unit u on of so many strips; from(s): unit u of strip s.
+    template <typename From>
+    __device__ void fill(const atlas_Weight &w, const From &from, int strips, int u, int n) {
         const int bytes = unit_t::bytes(w.Cols, u, n);
-        const uint32_t barrier = barriers + next * 8;
-        if (lane() == 0) arrive_expecting(barrier, strips * bytes);
-        __syncwarp();
-        if (strip() < strips && (kCopies == 1 || copy() < n))
-            copy_bulk(shared_address(slots + next * kSlot + strip() * kStrip + copy() * unit_t::kBytes), from + size_t(copy()) * unit_t::kPitch,
-                      kCopies == 1 ? bytes : unit_t::kBytes, barrier);
+        const uint32_t barrier = barriers + next * 8, slot = shared_address(slots + next * kSlot);
+        if (elected()) {
+            arrive_expecting(barrier, strips * bytes);
+#pragma unroll
+            for (int s = 0; s < kStrips; s++)
+                if (s < strips) copy_units<kScheme, kUnits>(slot + s * kStrip, from(s), n, bytes, barrier);
+        }
         if (++next == kStages) next = 0;
     }
     __device__ uint8_t *wait() const {

@@ -49,9 +49,8 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     const int team = warp() / shape::kParts, part = warp() % shape::kParts, half = w.Rows / 2, groups = half / 16;
     const int item = team * gridDim.x + blockIdx.x, pick = item / groups, group = item % groups, begin = units * part / shape::kParts, end = units * (part + 1) / shape::kParts;
     const bool busy = item < a.TopK * groups;
-    // Two lanes ask for weights, one for gates and one for ups.
-    const int side = lane() % 2, bytes = busy ? unit<kScheme>::bytes(w.Cols, begin, end - begin) : 0;
-    const uint32_t first = unit<kScheme>::at(w, 0, group + side * groups, begin) - w.Data;
+    const int bytes = busy ? unit<kScheme>::bytes(w.Cols, begin, end - begin) : 0;  // of this warp's share of gates, and of ups
+    const uint32_t gates = unit<kScheme>::at(w, 0, group, begin) - w.Data, ups = unit<kScheme>::at(w, 0, group + groups, begin) - w.Data;
     if (warp() == 0) {
         if (lane() == 0) {
             init_barrier(router_there, 1), init_barrier(keys_there, 1);
@@ -59,7 +58,7 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
             arrive_expecting(router_there, has_strip ? units * shape::kRouterUnit : 0), arrive_expecting(keys_there, experts * 4);
         }
         __syncwarp();
-        if (has_strip && lane() < units) copy_bulk(memory + lane() * shape::kRouterUnit, router_t::at(router, 0, rank, lane()), shape::kRouterUnit, router_there);
+        if (has_strip && elected()) copy_units<ATLAS_SCHEME_BF16, 32>(memory, router_t::at(router, 0, rank, 0), units, units * shape::kRouterUnit, router_there);
     }
     if (lane() == 0) {
         init_barrier(own_there, 1);
@@ -148,7 +147,10 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     __syncthreads();
 
     const int expert = busy ? routing::expert_of(picks[pick]) : 0;
-    if (bytes > 0 && lane() < 2) copy_bulk(own + side * shape::kStrip, w.Data + size_t(expert) * w.Stride + first, bytes, own_there);
+    if (bytes > 0 && elected()) {
+        const uint8_t *const from = w.Data + size_t(expert) * w.Stride;
+        copy_bulk(own, from + gates, bytes, own_there), copy_bulk(own + shape::kStrip, from + ups, bytes, own_there);
+    }
     if (last && warp() == kWarps - 1) {  // which has no item where there are as few as possible
         routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, experts, a.TopK, a.Normalise, a.Routing, a.Factor}, keys, picks, shared + shape::kRanksAt);
         __threadfence();

@@ -60,8 +60,8 @@ struct split {
     // The rows of a stage's unit; a sum of what does not change and little takes fewer instructions than a factor made anew.
     __device__ uint64_t rows_factor(int slot, int unit) const { return origin + (slot * kStage + kWeightBytes + unit * kRowBytes) / 16; }
 
-    // copy_rows(to, unit, barrier) begins the copies of all rows' 64 columns, by one warp: with the copy engine, or kGathered, with copies of
-    // the lanes' own. store(output, row, sums, scales, before) takes sums of outputs n and n+8, of two rows each, what scales them, and
+    // copy_rows(to, unit, barrier) begins the copies of all rows' 64 columns: by one lane, with the copy engine, or kGathered, by a warp, with
+    // copies of the lanes' own. store(output, row, sums, scales, before) takes sums of outputs n and n+8, of two rows each, what scales them, and
     // what before(output, row) gave.
     template <typename CopyRows, typename Store, typename Before>
     __device__ static void run(const atlas_Weight &w, const float *bias, const CopyRows &copy_rows, const Store &store, const Before &before) {
@@ -83,32 +83,48 @@ struct split {
         __syncwarp();
         stage<kStages> now;
         int tile = blockIdx.x / kSplit, u = begin;
+        const size_t pitch = weights_t::pitch(cols);
+        const uint8_t *from;  // where the tile's weights of unit u begin
+        const auto find_tile = [&] { u = begin, from = w.Data + tile * kPieces * pitch + size_t(u) * weights_t::kBytes; };
+        const auto next_stage = [&] { u += kUnits, from += kUnits * weights_t::kBytes; };
         const auto copy_weights = [&](int slot) {
             const int there = min(kPieces, pieces - tile * kPieces), n = min(kUnits, end - u), bytes = weights_t::bytes(cols, u, n);
             const int again = n % 2 && kUnits > 1 ? weights_t::bytes(cols, u, 1) : 0;  // a unit that is not there: any weights, times zeros
-            if (lane() == 0) arrive_expecting(full(slot), there * (bytes + again) + (kGathered ? 0 : staged(u) * kRowBytes));
-            __syncwarp();
-            if (lane() >= there) return;
-            const uint32_t to = weights(slot) + lane() * kPieceBytes;
-            const uint8_t *from = weights_t::piece(w, tile * kPieces + lane()) + size_t(u) * weights_t::kBytes;
-            copy_bulk(to, from, bytes, full(slot));
-            if (again) copy_bulk(to + n * weights_t::kBytes, from, again, full(slot));
+            if (!elected()) return;
+            arrive_expecting(full(slot), there * (bytes + again) + (kGathered ? 0 : staged(u) * kRowBytes));
+            if (there == kPieces && !again) {
+#pragma unroll
+                for (int i = 0; i < kPieces; i++) copy_bulk(weights(slot) + i * kPieceBytes, from + i * pitch, bytes, full(slot));
+            } else {
+#pragma unroll 1
+                for (int i = 0; i < there; i++) {
+                    copy_bulk(weights(slot) + i * kPieceBytes, from + i * pitch, bytes, full(slot));
+                    if (again) copy_bulk(weights(slot) + i * kPieceBytes + n * weights_t::kBytes, from + i * pitch, again, full(slot));
+                }
+            }
         };
         const auto copy_acts = [&](int slot) {
-            for (int i = 0; i < staged(u); i++) copy_rows(rows(slot) + i * kRowBytes, u + i < end ? u + i : units, full(slot));
+            constexpr int kAtOnce = kGathered ? 1 : kUnits;
+            const int n = staged(u);
+            if constexpr (kGathered) __syncwarp();  // all lanes copy again, which the compiler would not know
+            else if (!elected()) return;
+#pragma unroll kAtOnce
+            for (int i = 0; i < kUnits; i++)
+                if (i < n) copy_rows(rows(slot) + i * kRowBytes, u + i < end ? u + i : units, full(slot));
             if constexpr (kGathered) arrive_after_copies(full(slot));
         };
         int early = 0;
+        find_tile();
         if (tile < tiles)
-            for (; early < kStages && u < end; early++, u += kUnits) copy_weights(early);
+            for (; early < kStages && u < end; early++, next_stage()) copy_weights(early);
         __syncthreads();
         if constexpr (kSplit > 1) arrive_cluster();
         release_next();
         wait_for_previous();
         u = begin;
         for (int i = 0; i < early; i++, u += kUnits, now.next()) copy_acts(i);
-        for (; tile < tiles; tile += gridDim.x / kSplit, u = begin)
-            for (; u < end; u += kUnits, now.next()) {
+        for (; tile < tiles; tile += gridDim.x / kSplit, find_tile())
+            for (; u < end; next_stage(), now.next()) {
                 wait_barrier(empty(now.slot), now.phase ^ 1);
                 copy_weights(now.slot);
                 copy_acts(now.slot);

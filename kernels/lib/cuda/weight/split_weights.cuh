@@ -4,18 +4,18 @@
 
 namespace atlas {
 
-// Where a scheme's weights lie: pieces of kPiece rows have 64 columns, a unit, in kBytes, and units follow one another.
+// Where a scheme's weights lie: pieces of kPiece rows have 64 columns, a unit, in kBytes; units follow one another, and so do pieces.
 template <atlas_Scheme kScheme>
 struct split_weights {
     static constexpr int kPiece = 16, kBytes = frag_stage<kScheme>::kStripBytes;
-    __device__ static const uint8_t *piece(const atlas_Weight &w, int i) { return frag<kScheme>::strip(w, 0, i); }
+    __device__ static size_t pitch(int cols) { return frag<kScheme>::strip_bytes(cols); }
     // Of n units from u on.
     __device__ static int bytes(int cols, int u, int n) { return min(n * kBytes, int(frag<kScheme>::strip_bytes(cols)) - u * kBytes); }
 };
 template <>
 struct split_weights<ATLAS_SCHEME_BF16> {
     static constexpr int kPiece = 64, kBytes = 8192;
-    __device__ static const uint8_t *piece(const atlas_Weight &w, int i) { return reinterpret_cast<const uint8_t *>(tile64(w, 0, i, 0)); }
+    __device__ static size_t pitch(int cols) { return size_t(tiles64(cols)) * kBytes; }
     __device__ static int bytes(int, int, int n) { return n * kBytes; }
 };
 

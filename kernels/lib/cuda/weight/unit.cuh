@@ -82,7 +82,7 @@ struct unit {
         const int g = lane() / 4;
 #pragma unroll
         for (int v = 0; v < layout::kVectors; v++) codes[v] = atlas::load_once(global + v * layout::kNext + codes_at());
-        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = load_once2(global + 512 + g * 8);
+        if constexpr (layout::kFour) scales[0] = load_once2(global + 512 + g * 8);
     }
     // The same by addresses of the shared window: of the lane's codes, codes_at() after the unit's first byte, and of its scales,
     // which lie scales_at() after it.
@@ -91,7 +91,7 @@ struct unit {
     __device__ void load(uint32_t lane_codes, uint32_t lane_scales) {
 #pragma unroll
         for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(lane_codes + v * layout::kNext);
-        if constexpr (kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) scales[0] = load_shared2(lane_scales);
+        if constexpr (layout::kFour) scales[0] = load_shared2(lane_scales);
         if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = load_shared2(lane_scales + 64);
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
@@ -180,6 +180,22 @@ struct unit<ATLAS_SCHEME_BF16> {
     __device__ float2 factors(int, float) const { return {}; }
     __device__ float2 minima(int) const { return {}; }
 };
+
+// Copies n units of a strip to shared memory, one after the other, by one thread; bytes is all that there is of them. kUsual: how many they mostly are.
+template <atlas_Scheme kScheme, int kUsual>
+__device__ __forceinline__ void copy_units(uint32_t to, const uint8_t *from, int n, int bytes, uint32_t barrier) {
+    using unit_t = unit<kScheme>;
+    const auto copy = [&](int i) { copy_bulk(to + i * unit_t::kBytes, from + i * unit_t::kPitch, unit_t::kBytes, barrier); };
+    if (unit_t::kPitch == unit_t::kBytes) {
+        copy_bulk(to, from, bytes, barrier);
+    } else if (n == kUsual) {  // instructions in a row
+#pragma unroll
+        for (int i = 0; i < kUsual; i++) copy(i);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < n; i++) copy(i);
+    }
+}
 
 // Takes activations times 2⁶⁴, since fragments that stay as they are decoded are so small; beyond ±2⁶³ they overflow.
 __device__ inline void lift(uint32_t (&x)[4]) {

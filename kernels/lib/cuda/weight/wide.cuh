@@ -120,7 +120,7 @@ struct copy_tiles {
     Tile tile;
 
     __device__ void operator()(int step, uint32_t to, uint32_t barrier) const {
-        if (threadIdx.x % 128) return;
+        if (warp() % 4 || !elected()) return;
         int bytes = 0;
 #pragma unroll
         for (int i = 0; i < kOut / 64; i++)
