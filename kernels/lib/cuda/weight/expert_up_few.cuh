@@ -14,7 +14,7 @@ template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kPieces, 
 struct expert_up_few_shape {
     using unit_t = unit<kScheme>;
     static constexpr int kWarps = kTeams * 8, kStrip = kUnits * unit_t::kBytes, kSlot = (2 * kStrip + 127) / 128 * 128, kRing = kStages * kSlot;
-    static constexpr int kSums = 8 * 32 * kRows;                                   // of an item
+    static constexpr int kSums = 8 * 32 * kRows;  // of an item
     static constexpr int kRowsAt = kWarps * kRing, kSumsAt = kRowsAt + kPool, kTableAt = kSumsAt + kTeams * 2 * kSums * 4;
     static constexpr int kBarriersAt = kTableAt + int(sizeof(picked_table<kRows>) + 15) / 16 * 16, kShared = (kBarriersAt + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
     static_assert(kPieces % kStages == 0 && kRows <= 8, "slots are used alike; a warp finishes a pick");

@@ -20,7 +20,7 @@ constexpr int kRowBytes = 128 + 16;  // so that eight rows meet no bank twice
 template <atlas_Scheme kScheme, int kTiles, int kStrips, int kUnits, int kStages, int kRows = 0>
 struct strip_ring {
     using unit_t = unit<kScheme>;
-    static constexpr int kStrip = kUnits * unit_t::kBytes;                        // bytes of a strip's part
+    static constexpr int kStrip = kUnits * unit_t::kBytes;  // bytes of a strip's part
     static constexpr int kRowTile = kRows * kRowBytes, kWeights = (kStrips * kStrip + 127) / 128 * 128;
     static constexpr int kSlot = (kWeights + kUnits * kRowTile + 127) / 128 * 128;
     static constexpr int kBytes = kStages * kSlot;
