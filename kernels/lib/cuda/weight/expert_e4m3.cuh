@@ -21,9 +21,6 @@ constexpr int kHalfSums = kRows / 4;  // of a thread: those of half of the rows
 template <int kRows, int kStages>
 constexpr int expert_up_e4m3_shared = expert_e4m3_pipe<kRows, kStages>::kShared + 256 * kHalfSums<kRows> * 4;
 
-// The first of the two strips of a stage that this warp copies.
-__device__ inline int slot_e4m3() { return warp() % 4 * 2; }
-
 // Copies a tile of picks, by a warpgroup: thread i chunk i%8 of rows i/8, i/8+16, …, and the scale of row i. strip(s) is where strip s of the
 // stage begins, or null; row(s) is the row of codes of sorted pick s, or -1.
 template <int kRows, typename Pipe, typename Stage, typename Strip, typename Row>
@@ -39,7 +36,7 @@ __device__ void gather_e4m3(const Pipe &pipe, Stage &now, const e4m3_list &in, c
         const int r = row_at(thread / 8 + j * 16);
         chunks[j] = r >= 0 ? r * (in.cols / 16) + chunk : kNone;
     }
-    const int first = slot_e4m3();
+    const int first = warp() % 4 * 2;  // of two strips that this warp copies
     const uint8_t *const from[2] = {strip(first), strip(first + 1)};
     for (int step = 0; step < in.cols / 128; step++, now.next()) {
         const uint32_t full = pipe.full + now.slot * 8;

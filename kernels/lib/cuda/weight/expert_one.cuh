@@ -13,9 +13,9 @@ namespace atlas {
 constexpr int kOnePicks = 8;
 
 // A warp's share of a sum is kJoin parts of the columns, of kParts. Pieces do not cross parts.
-template <atlas_Scheme kScheme, int kStrips, int kParts, int kJoin, int kUnits, int kStages>
+template <atlas_Scheme kScheme, int kParts, int kJoin, int kUnits, int kStages>
 struct one_walk {
-    using ring_t = strip_ring<kScheme, 1, kStrips, kUnits, kStages>;
+    using ring_t = strip_ring<kScheme, 1, 1, kUnits, kStages>;
     ring_t ring;
     offsets<kScheme> offset;
     int units, first;  // units of a strip; the first part of this warp
@@ -38,17 +38,15 @@ struct one_walk {
     }
     // c = products of a part with the row at x; fill copies what comes after a piece.
     template <typename Fill, typename Block>
-    __device__ void multiply(int p, uint32_t x, int cols, const Block &block, const Fill &fill, float (&c)[kStrips][1][4]) {
+    __device__ void multiply(int p, uint32_t x, int cols, const Block &block, const Fill &fill, float (&c)[1][1][4]) {
         const uint32_t lanes[1] = {uint32_t(lane() / 8 * 16)};
         for (int at = begin(p); at < end(p); at += kUnits) {
             const uint32_t slot = shared_address(ring.wait()), codes = slot + unit<kScheme>::codes_at(), scales = slot + unit<kScheme>::scales_at();
 #pragma unroll
             for (int i = 0; i < kUnits; i++) {
                 if (at + i >= end(p)) break;
-                unit_product<kScheme, 1, kStrips, kExact> product;
-                float factor[kStrips];
-#pragma unroll
-                for (int s = 0; s < kStrips; s++) factor[s] = block(s, at + i);
+                unit_product<kScheme, 1, 1, kExact> product;
+                const float factor[1] = {block(at + i)};
                 product.load(codes + i * unit<kScheme>::kBytes, scales + i * unit<kScheme>::kBytes, ring_t::kStrip, x + (at + i) * 128, lanes);
                 product.multiply(offset, x + (at + i) * 128, lanes, cols - (at + i) * 64, factor, c);
             }
@@ -60,7 +58,7 @@ struct one_walk {
 
 template <atlas_Scheme kScheme, int kJoin, int kUnits, int kStages, int kPool>
 struct expert_down_one_shape {
-    using walk = one_walk<kScheme, 1, 2, kJoin, kUnits, kStages>;
+    using walk = one_walk<kScheme, 2, kJoin, kUnits, kStages>;
     static constexpr int kWarps = 2 * kOnePicks / kJoin;
     static constexpr int kRowsAt = kWarps * walk::ring_t::kBytes, kProductsAt = kRowsAt + kPool, kScalesAt = kProductsAt + 2 * kOnePicks * 16 * 4;
     static constexpr int kTableAt = kScalesAt + kOnePicks * 16 * 4, kBarriersAt = kTableAt + 2 * kOnePicks * 4;
@@ -157,7 +155,7 @@ __device__ void expert_down_one(const Args &a) {
     for (int at = blockIdx.x; at < strips; at += gridDim.x) {
         const int expert = experts[pick];
         if (expert >= 0) {
-            const auto block = [&](int, int u) { return blocks.of(w, expert, at, walk.begin(0), u); };
+            const auto block = [&](int u) { return blocks.of(w, expert, at, walk.begin(0), u); };
 #pragma unroll
             for (int p = 0; p < kJoin; p++) {
                 float c[1][1][4] = {};
