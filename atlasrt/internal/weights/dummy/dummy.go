@@ -37,7 +37,7 @@ import (
 // Options says what to make.
 type Options struct {
 	// Scheme is how matrices are stored: bf16 (also when zero), GGUF's blocks, or as published FP8 and NVFP4 checkpoints do,
-	// where only the projections of layers are quantised. Matrices whose columns fill no blocks are bf16.
+	// where only the projections of layers are quantised. Routers, and matrices whose columns fill no blocks, are bf16.
 	Scheme op.Scheme
 	// Assets is what the checkpoint's Assets gives.
 	Assets weights.Assets
@@ -100,7 +100,7 @@ func choose(want weights.Want, scheme op.Scheme) []recipe {
 		op.SchemeQ8_0: tensor.Q8_0, op.SchemeQ4_0: tensor.Q4_0, op.SchemeQ4_1: tensor.Q4_1,
 		op.SchemeQ5_0: tensor.Q5_0, op.SchemeQ4_K: tensor.Q4_K, op.SchemeQ6_K: tensor.Q6_K,
 	}
-	if t, ok := blocks[scheme]; ok && cols%scheme.Block() == 0 {
+	if t, ok := blocks[scheme]; ok && cols%scheme.Block() == 0 && !strings.HasSuffix(want.Name, ".mlp.gate.weight") {
 		return plain(t)
 	}
 	linear, ok := strings.CutSuffix(want.Name, "_proj.weight")

@@ -107,6 +107,7 @@ func TestCheckpoint(t *testing.T) {
 	wants := []weights.Want{
 		{Name: "matrix", Shape: []int64{4, 96}},
 		{Name: "odd", Shape: []int64{4, 50}},
+		{Name: "layers.0.mlp.gate.weight", Shape: []int64{4, 96}},
 		{Name: "norm", Shape: []int64{96}},
 		{Name: "norm2", Shape: []int64{96}, Types: []weights.Type{tensor.BF16}},
 		{Name: "packed", Shape: []int64{4, 48}, Types: []weights.Type{tensor.U8}, Optional: true},
@@ -118,7 +119,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 	defer c.Close()
 	for name, want := range map[string]string{
-		"matrix": "matrix Q4_0 [4, 96]", "odd": "odd BF16 [4, 50]", "norm": "norm F32 [96]", "norm2": "norm2 BF16 [96]", "packed": "packed U8 [4, 48]",
+		"matrix": "matrix Q4_0 [4, 96]", "odd": "odd BF16 [4, 50]", "layers.0.mlp.gate.weight": "layers.0.mlp.gate.weight BF16 [4, 96]", "norm": "norm F32 [96]", "norm2": "norm2 BF16 [96]", "packed": "packed U8 [4, 48]",
 		"block_scale": "block_scale F8_E4M3 [4, 6]",
 	} {
 		if info, ok := c.Info(name); !ok || info.String() != want {
@@ -128,7 +129,7 @@ func TestCheckpoint(t *testing.T) {
 	if err := weights.Check(c, wants); err != nil {
 		t.Error(err)
 	}
-	if got := fmt.Sprint(c.Unused()); got != "[matrix odd packed]" {
+	if got := fmt.Sprint(c.Unused()); got != "[layers.0.mlp.gate.weight matrix odd packed]" {
 		t.Errorf("unused after Check: %s", got)
 	}
 	if _, err := c.Tensor("none"); !errors.Is(err, weights.ErrMissing) {
@@ -138,7 +139,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("matrix: %d bytes, %v", len(x.Data), err)
 	}
 	a, err := c.Assets()
-	if err != nil || string(a.Tokenizer) != "T" || c.Config().Int("hidden_size") != 96 || !strings.Contains(c.String(), "6 tensors, matrices q4_0") {
+	if err != nil || string(a.Tokenizer) != "T" || c.Config().Int("hidden_size") != 96 || !strings.Contains(c.String(), "7 tensors, matrices q4_0") {
 		t.Errorf("assets %v, %v; %s", a, err, c)
 	}
 }

@@ -1,7 +1,9 @@
 // A warp's products of strips with at most eight rows that lie one behind another in shared memory, as unit_product has them for any
 // scheme and as spread_product has them for nvfp4 and four rows.
 #pragma once
-#include "lib/cuda/weight/resident.cuh"
+#include "lib/cuda/weight/fixed.cuh"
+#include "lib/cuda/weight/half.cuh"
+#include "lib/cuda/weight/spread.cuh"
 
 namespace atlas {
 
@@ -13,6 +15,7 @@ struct eight_product : unit_product<kScheme, 1, kStrips, kLifting> {
         uint32_t from, lanes[1];
         offsets<kScheme> offset;
         __device__ lines(uint32_t from, int rows, int pitch, uint32_t) : from(held(from)), lanes{held(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
+        __device__ uint32_t ready() const { return from ^ lanes[0]; }
         __device__ lines moved(int bytes) const {
             lines m = *this;
             m.from += bytes;
@@ -30,9 +33,13 @@ struct eight_product : unit_product<kScheme, 1, kStrips, kLifting> {
     __device__ static void gather(float (&)[4]) {}
     __device__ static int row_of(int i) { return lane() % 4 * 2 + i % 2; }
 };
-template <atlas_Scheme kScheme, int kRows, int kStrips, lifting kLifting>
-struct eight_product<kScheme, kRows, kStrips, true, kLifting> : spread_product<kRows, kStrips> {
-    static_assert(kScheme == ATLAS_SCHEME_NVFP4 && kLifting == kLifted, "codes without an offset, scales of 16 columns");
-};
+template <int kRows, int kStrips>
+struct eight_product<ATLAS_SCHEME_NVFP4, kRows, kStrips, true, kLifted> : spread_product<kRows, kStrips> {};
+template <atlas_Scheme kScheme, int kStrips>
+struct eight_product<kScheme, 1, kStrips, true, kExact> : fixed_product<kScheme, kStrips, 8> {};
+template <int kStrips>
+struct eight_product<ATLAS_SCHEME_F8, 1, kStrips, true, kExact> : half_product<ATLAS_SCHEME_F8, kStrips, 8> {};
+template <int kStrips>
+struct eight_product<ATLAS_SCHEME_F8BLOCK, 1, kStrips, true, kExact> : half_product<ATLAS_SCHEME_F8BLOCK, kStrips, 8> {};
 
 }  // namespace atlas

@@ -1,7 +1,7 @@
 // A warp's products of strips with the few picks of a tile, as unit_product has them for any scheme and as spread_product has
 // them for nvfp4 and two picks.
 #pragma once
-#include "lib/cuda/weight/resident.cuh"
+#include "lib/cuda/weight/fixed.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {
@@ -10,6 +10,7 @@ template <atlas_Scheme kScheme, int kStrips, bool kSpreads>
 struct few_product : unit_product<kScheme, 1, kStrips, kLifted> {
     using base = unit_product<kScheme, 1, kStrips, kLifted>;
     static constexpr bool kLifts = unit<kScheme>::kLifts;
+    static constexpr int kAtOnce = 1;  // units
     using base::kFactor;
     // Where a lane's turns in ldmatrix read; a column's row begins `line` bytes after `from`.
     struct lines {
@@ -49,11 +50,11 @@ struct few_product : unit_product<kScheme, 1, kStrips, kLifted> {
     }
 };
 
-template <atlas_Scheme kScheme, int kStrips>
-struct few_product<kScheme, kStrips, true> : spread_product<2, kStrips> {
-    static_assert(kScheme == ATLAS_SCHEME_NVFP4, "codes without an offset, scales of 16 columns");
+template <int kStrips>
+struct few_product<ATLAS_SCHEME_NVFP4, kStrips, true> : spread_product<2, kStrips> {
     using base = spread_product<2, kStrips>;
     static constexpr bool kLifts = true;
+    static constexpr int kAtOnce = 1;
     struct lines : base::lines {
         __device__ lines(uint32_t from, uint32_t zeros) : base::lines(from, 1, 0, zeros) {}
         __device__ lines with(uint32_t line) const { return moved(line); }
@@ -75,6 +76,24 @@ struct few_product<kScheme, kStrips, true> : spread_product<2, kStrips> {
         const float odd_sum = (high ? c[3] : c[1]) + __shfl_xor_sync(kAllLanes, high ? c[1] : c[3], 2);
         const float sum = (odd ? odd_sum : even_sum) + __shfl_xor_sync(kAllLanes, odd ? even_sum : odd_sum, 1);
         store(lane() % 2, lane() / 4 + lane() % 4 / 2 * 8, sum);
+    }
+};
+
+// One row of GGUF's formats, whose numbers a warp has made for itself.
+template <atlas_Scheme kScheme, int kStrips>
+struct few_product<kScheme, kStrips, true> : fixed_product<kScheme, kStrips, 1> {
+    using base = fixed_product<kScheme, kStrips, 1>;
+    static constexpr bool kLifts = false;
+    static constexpr int kAtOnce = 2;
+    template <int kUnits, typename Block>
+    __device__ static void multiply(few_product *units, const typename base::lines &x, int, int, const Block &, float (&c)[kStrips][1][4]) {
+        base::template multiply<kUnits>(units, x, 0, 64, {}, c);
+    }
+    template <typename Store>
+    __device__ static void each(const float (&c)[4], const Store &store) {
+        float sum[4] = {c[0], 0, c[2], 0};
+        base::gather(sum);
+        if (lane() % 4 == 0) store(0, lane() / 4, sum[0]), store(0, lane() / 4 + 8, sum[2]);
     }
 };
 

@@ -14,6 +14,18 @@ struct row_norm {
     float eps;
 };
 
+__device__ inline f32x8 load_scales(const float *p) {
+    const float4 low = *reinterpret_cast<const float4 *>(p), high = *reinterpret_cast<const float4 *>(p + 4);
+    return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
+}
+__device__ inline uint4 sum_of(uint4 x, uint4 y) {
+    f32x8 sum = widen(x);
+    const f32x8 other = widen(y);
+#pragma unroll
+    for (int i = 0; i < 8; i++) sum.v[i] += other.v[i];
+    return narrow(sum);
+}
+
 // Stores eight elements of a row, times 2⁶⁴ where kLifts.
 template <bool kLifts>
 __device__ void keep(uint32_t row, int chunk, uint4 x) {
@@ -82,7 +94,7 @@ struct normed_rows {
             for (int t = 0; t < kTurns; t++)
 #pragma unroll
                 for (int r = 0; r < kRows; r++) {
-                    x[t][r] = add(x[t][r], before[t][r]);
+                    x[t][r] = sum_of(x[t][r], before[t][r]);
                     if (norm.sum && blockIdx.x == 0 && r < rows && column(t) < cols) *reinterpret_cast<uint4 *>(norm.sum + size_t(r) * cols + column(t)) = x[t][r];
                 }
         }
@@ -154,17 +166,6 @@ struct normed_rows {
 #pragma unroll
         for (; d; d /= 2) x[0] += __shfl_xor_sync(kAllLanes, x[0], d);
         return x[0];
-    }
-    __device__ static uint4 add(uint4 x, uint4 y) {
-        f32x8 sum = widen(x);
-        const f32x8 other = widen(y);
-#pragma unroll
-        for (int i = 0; i < 8; i++) sum.v[i] += other.v[i];
-        return narrow(sum);
-    }
-    __device__ static f32x8 load_scales(const float *p) {
-        const float4 low = *reinterpret_cast<const float4 *>(p), high = *reinterpret_cast<const float4 *>(p + 4);
-        return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
     }
 };
 

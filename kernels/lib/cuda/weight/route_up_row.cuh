@@ -9,7 +9,7 @@
 //
 // Grid of whole clusters, at most 4·grid items; cluster 8; 512 threads. One row of at most 2048 columns, W.Cols%64 == 0,
 // W.Rows%32 == 0; a router in bf16 of at most 128 rows, Router.Rows%16 == 0; at most eight picks. Where kSpreads, nvfp4 by
-// spread.cuh. Dynamic shared memory: the shape's kShared.
+// spread.cuh, GGUF's formats by fixed.cuh with W.Cols%512 == 0. Dynamic shared memory: the shape's kShared.
 #pragma once
 #include "lib/cuda/op/rmsnorm.cuh"
 #include "lib/cuda/op/route_ranks.cuh"
@@ -20,13 +20,15 @@ namespace atlas {
 
 template <atlas_Scheme kScheme, int kUnits, bool kSpreads>
 struct route_up_shape {
+    static constexpr bool kFixed = kSpreads && kScheme != ATLAS_SCHEME_NVFP4;
     static constexpr int kBlocks = 8, kParts = 4, kTeams = 4, kWarps = kTeams * kParts, kPicks = 8, kExperts = 16 * kBlocks, kEach = 2;  // units of the router a warp
     static constexpr int kUnit = unit<kScheme>::kBytes, kStrip = kUnits * kUnit, kShare = 2 * kStrip;  // of a warp
     static constexpr int kRouterUnit = unit<ATLAS_SCHEME_BF16>::kBytes, kRouter = kWarps * kEach * kRouterUnit;
     static constexpr int kRowAt = kWarps * kShare > kRouter ? kWarps * kShare : kRouter;  // experts take the router's place
     static constexpr int kZerosAt = kRowAt + kWarps * kEach * 128, kSumsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0);
     static constexpr int kPartsAt = kSumsAt + kWarps * 32 * 4, kKeysAt = kPartsAt + kWarps * 16 * 4, kRanksAt = kKeysAt + kExperts * 4;
-    static constexpr int kSquaresAt = kRanksAt + kExperts, kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kShared = kBarriersAt + (2 + kWarps) * 8;
+    static constexpr int kSquaresAt = kRanksAt + kExperts, kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kEnd = kBarriersAt + (2 + kWarps) * 8;
+    static constexpr int kFixedAt = (kEnd + 127) / 128 * 128, kOwnRow = kUnits * 160, kShared = kFixed ? kFixedAt + kWarps * kOwnRow : kEnd;  // numbers of a warp's columns
     static_assert(kUnits * kParts * 64 >= 2048, "all columns");
     static_assert(unit<kScheme>::kPitch == kUnit, "units of a strip lie together");
 };
@@ -163,16 +165,28 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     block_scales<kScheme> blocks[2];
 #pragma unroll
     for (int s = 0; s < 2; s++) blocks[s].load(w, expert, group + s * groups, begin, end);
-    const typename product_t::lines row(memory + shape::kRowAt + begin * 128, memory + shape::kZerosAt);
+    uint32_t row_at = memory + shape::kRowAt + begin * 128;
+    if constexpr (shape::kFixed) {  // while weights are on their way
+        const uint4 *const from = reinterpret_cast<const uint4 *>(shared + shape::kRowAt + begin * 128) + lane() * 2;
+        row_at = memory + shape::kFixedAt + warp() * shape::kOwnRow;
+        using form = fixed_form<kScheme>;
+        form::put(form::at(row_at, lane() * 16), form::factors_at(row_at + kUnits * 128, lane() * 16), lane() < (end - begin) * 4, widen(from[0]), widen(from[1]));
+        __syncwarp();
+    }
+    const auto row = [&] {
+        if constexpr (shape::kFixed) return typename product_t::lines(row_at, row_at + kUnits * 128, memory + shape::kZerosAt);
+        else return typename product_t::lines(row_at, memory + shape::kZerosAt);
+    }();
     float sums[2][1][4] = {};
     const uint32_t codes = own + product_t::codes_at(), scales = own + product_t::scales_at();
     wait_barrier(own_there, 0);
 #pragma unroll
-    for (int i = 0; i < kUnits; i++) {
+    for (int i = 0; i < kUnits; i += product_t::kAtOnce) {
         if (begin + i >= end) break;
-        product_t product[1];
-        product[0].load(codes + i * shape::kUnit, scales + i * shape::kUnit, shape::kStrip, row, i * 128);
-        product_t::template multiply<1>(product, row.moved(i * 128), 0, w.Cols - (begin + i) * 64, [&](int s, int) { return blocks[s].of(w, expert, group + s * groups, begin, begin + i); }, sums);
+        product_t product[product_t::kAtOnce];
+#pragma unroll
+        for (int u = 0; u < product_t::kAtOnce; u++) product[u].load(codes + (i + u) * shape::kUnit, scales + (i + u) * shape::kUnit, shape::kStrip, row, (i + u) * 128);
+        product_t::template multiply<product_t::kAtOnce>(product, row.moved(i * 128), 128, w.Cols - (begin + i) * 64, [&](int s, int) { return blocks[s].of(w, expert, group + s * groups, begin, begin + i); }, sums);
     }
     float *const all = reinterpret_cast<float *>(shared + shape::kSumsAt) + team * shape::kParts * 32;
 #pragma unroll

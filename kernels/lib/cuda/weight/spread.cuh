@@ -26,6 +26,8 @@ struct spread_product {
                 at[h] = held(own[h] ? from + min(column % kWidth, rows - 1) * pitch + h * 64 + matrix * 16 : zeros + (1 - h) * 64 + matrix * 16);  // other banks
             }
         }
+        // What hangs on all of this, for settle.
+        __device__ uint32_t ready() const { return at[0] ^ at[1] ^ own[0] ^ own[1]; }
         __device__ lines moved(uint32_t bytes) const {
             lines m = *this;
             m.at[0] += bytes & own[0], m.at[1] += bytes & own[1];
