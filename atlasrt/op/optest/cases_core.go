@@ -59,6 +59,7 @@ func linearCases(o Options) []*Case {
 			list = append(list, tallCases(scheme)...)
 			list = append(list, largeCases(scheme)...)
 		}
+		list = append(list, unevenCase(scheme, 1), unevenCase(scheme, 3))
 		for i, s := range shapes(scheme, o) {
 			for k, rows := range rowCounts(o) {
 				x := op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)}
@@ -77,6 +78,23 @@ func linearCases(o Options) []*Case {
 		}
 	}
 	return list
+}
+
+// unevenCase is of rows in which one column of 32 is far larger than the others, some units of 64 columns are tiny and some zero.
+func unevenCase(scheme op.Scheme, rows int) *Case {
+	s := shape{80, whole(scheme, 1056)}
+	c := of(fmt.Sprintf("%s %s rows %d uneven", scheme, s, rows), op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)}).with(factored(scheme))
+	rng := rand.New(rand.NewPCG(uint64(s.cols), uint64(rows)))
+	for r := range rows {
+		for j := range s.cols {
+			x := rng.NormFloat64() * []float64{1, 0x1p-120, 1, 0, 0x1p-20}[(r+j/64)%5]
+			if j%32 == 13 {
+				x *= 40
+			}
+			c.numbers["In"] = append(c.numbers["In"], x)
+		}
+	}
+	return c
 }
 
 // tallCases are matrices of more outputs than a machine makes at once, for a few dozen rows.
