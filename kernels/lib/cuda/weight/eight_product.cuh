@@ -1,5 +1,5 @@
 // A warp's products of strips with at most eight rows that lie one behind another in shared memory, as unit_product has them for any
-// scheme and as spread_product has them for nvfp4 and four rows.
+// scheme, spread_product for nvfp4 and four rows, fixed_product for GGUF's formats and half_product for FP8 and one row.
 #pragma once
 #include "lib/cuda/weight/fixed.cuh"
 #include "lib/cuda/weight/half.cuh"

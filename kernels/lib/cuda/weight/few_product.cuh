@@ -1,5 +1,5 @@
-// A warp's products of strips with the few picks of a tile, as unit_product has them for any scheme and as spread_product has
-// them for nvfp4 and two picks.
+// A warp's products of strips with the few picks of a tile, as unit_product has them for any scheme, spread_product for nvfp4 and two picks,
+// fixed_product for GGUF's formats and one.
 #pragma once
 #include "lib/cuda/weight/fixed.cuh"
 #include "lib/cuda/weight/ring.cuh"
