@@ -35,15 +35,9 @@ struct fixed_form {
     // block has none. Puts them, and what belongs to the block, where there.
     __device__ static void put(uint32_t at, uint32_t factors, bool there, const f32x8 &low_columns, const f32x8 &high_columns) {
         constexpr bool kLeast = kScheme != ATLAS_SCHEME_Q8_0;
-        float most[8];
-#pragma unroll
-        for (int i = 0; i < 8; i++) most[i] = most_of(low_columns.v[i], high_columns.v[i]);
-#pragma unroll
-        for (int n = 4; n; n /= 2)
-#pragma unroll
-            for (int i = 0; i < n; i++) most[i] = most_of(most[i], most[n + i]);
-        most[0] = most_of(most[0], __shfl_xor_sync(kAllLanes, most[0], 1));
-        const uint32_t exponent = max(__float_as_uint(most[0]) >> 23, 18);  // so that a sixteenth of the unit is no subnormal
+        float most = most_of(low_columns, high_columns);
+        most = most_of(most, __shfl_xor_sync(kAllLanes, most, 1));
+        const uint32_t exponent = max(__float_as_uint(most) >> 23, 18);  // so that a sixteenth of the unit is no subnormal
         const float up = __uint_as_float((267 - exponent) << 23);
         const float unit = exponent == 255 ? __uint_as_float(0x7fc00000) : __uint_as_float((exponent - 13) << 23);
         uint32_t high[4], low[4];

@@ -25,16 +25,10 @@ struct half_form {
     __device__ static uint32_t factors_at(uint32_t factors, int column) { return factors + column / 64 * 4; }
     // A lane's sixteen columns, 0-7 and 8-15; four lanes have a unit. Where a value of a unit is no finite number, the unit has none.
     __device__ static void put(uint32_t at, uint32_t factors, bool there, const f32x8 &low_columns, const f32x8 &high_columns) {
-        float most[8];
-#pragma unroll
-        for (int i = 0; i < 8; i++) most[i] = most_of(low_columns.v[i], high_columns.v[i]);
-#pragma unroll
-        for (int n = 4; n; n /= 2)
-#pragma unroll
-            for (int i = 0; i < n; i++) most[i] = most_of(most[i], most[n + i]);
-        most[0] = most_of(most[0], __shfl_xor_sync(kAllLanes, most[0], 1));
-        most[0] = most_of(most[0], __shfl_xor_sync(kAllLanes, most[0], 2));
-        const uint32_t exponent = max(__float_as_uint(most[0]) >> 23, 15);  // so that a unit's factor is no subnormal
+        float most = most_of(low_columns, high_columns);
+        most = most_of(most, __shfl_xor_sync(kAllLanes, most, 1));
+        most = most_of(most, __shfl_xor_sync(kAllLanes, most, 2));
+        const uint32_t exponent = max(__float_as_uint(most) >> 23, 15);  // so that a unit's factor is no subnormal
         const float up = __uint_as_float((268 - exponent) << 23);           // below 2¹⁵
         uint32_t even[4], odd[4];
 #pragma unroll

@@ -12,6 +12,18 @@ __device__ inline float most_of(float x, float y) {
     return most;
 }
 
+// The largest of sixteen sizes, or what is no number.
+__device__ inline float most_of(const f32x8 &x, const f32x8 &y) {
+    float most[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) most[i] = most_of(x.v[i], y.v[i]);
+#pragma unroll
+    for (int n = 4; n; n /= 2)
+#pragma unroll
+        for (int i = 0; i < n; i++) most[i] = most_of(most[i], most[n + i]);
+    return most[0];
+}
+
 // Form::put makes sixteen columns of it, which lie Form::at, 2 bytes for each, and what they are counted in Form::factors_at, a byte for kColumns of them.
 // kNorms: at most 4096 columns. A multiple of 256 threads.
 template <typename Form, int kThreads, bool kNorms>
