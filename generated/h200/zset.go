@@ -593,22 +593,18 @@ var Kernels = [...]string{
 	"atlas_norm_linear_q8_0_fixed_1",
 	"atlas_norm_linear_q8_0_1",
 	"atlas_norm_linear_q8_0_4",
-	"atlas_norm_linear_q8_0_8",
 	"atlas_norm_linear_q4_0_fixed_1",
 	"atlas_norm_linear_q4_0_1",
 	"atlas_norm_linear_q4_0_4",
-	"atlas_norm_linear_q4_0_8",
 	"atlas_norm_linear_q4_1_fixed_1",
 	"atlas_norm_linear_q4_1_1",
 	"atlas_norm_linear_q4_1_4",
-	"atlas_norm_linear_q4_1_8",
 	"atlas_norm_linear_f8_half_1_middle",
 	"atlas_norm_linear_f8_half_1",
 	"atlas_norm_linear_f8_1_middle",
 	"atlas_norm_linear_f8_1",
 	"atlas_norm_linear_f8_4_middle",
 	"atlas_norm_linear_f8_4",
-	"atlas_norm_linear_f8_8",
 	"atlas_norm_linear_f8block_held_4",
 	"atlas_norm_linear_f8block_half_1_middle",
 	"atlas_norm_linear_f8block_half_1",
@@ -616,7 +612,6 @@ var Kernels = [...]string{
 	"atlas_norm_linear_f8block_1",
 	"atlas_norm_linear_f8block_4_middle",
 	"atlas_norm_linear_f8block_4",
-	"atlas_norm_linear_f8block_8",
 	"atlas_norm_linear_nvfp4_held_4",
 	"atlas_norm_linear_nvfp4_held_1",
 	"atlas_norm_linear_nvfp4_1_middle",
@@ -624,7 +619,6 @@ var Kernels = [...]string{
 	"atlas_norm_linear_nvfp4_spread_4_middle",
 	"atlas_norm_linear_nvfp4_spread_4",
 	"atlas_norm_linear_nvfp4_4",
-	"atlas_norm_linear_nvfp4_8",
 	"atlas_norm_route_row",
 	"atlas_norm_route_1",
 	"atlas_norm_route_8",
@@ -1227,13 +1221,13 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
 // kernels/h200/base/bf16/linear_few.toml:186;
-// kernels/h200/frag/few.toml:41, 127, 139, 151;
+// kernels/h200/frag/few.toml:41, 115, 127, 139;
 // kernels/h200/base/f8/linear_wide.toml:138, 197;
 // kernels/h200/e4m3/half.toml:52;
-// kernels/h200/e4m3/fused.toml:62, 74, 86;
+// kernels/h200/e4m3/fused.toml:50, 62, 74;
 // kernels/h200/base/f8block/linear_wide.toml:89, 109;
 // kernels/h200/base/nvfp4/linear_wide.toml:149;
-// kernels/h200/base/nvfp4/linear_few.toml:237, 249, 261, 273.
+// kernels/h200/base/nvfp4/linear_few.toml:225, 237, 249, 261.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1253,7 +1247,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearQ8_0_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ8_0_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows <= 8 && a.Scale == 0 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ8_0_8(q, a)
 		default:
 			return false
@@ -1266,7 +1260,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearQ4_0_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ4_0_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows <= 8 && a.Scale == 0 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ4_0_8(q, a)
 		default:
 			return false
@@ -1279,7 +1273,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearQ4_1_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ4_1_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows <= 8 && a.Scale == 0 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ4_1_8(q, a)
 		default:
 			return false
@@ -1296,7 +1290,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearF8_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearF8_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows <= 8 && a.Scale == 0 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearF8_8(q, a)
 		default:
 			return false
@@ -1313,7 +1307,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearF8block_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearF8block_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows <= 8 && a.Scale == 0 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearF8block_8(q, a)
 		default:
 			return false
@@ -1328,7 +1322,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 			s.launchGatedLinearNvfp4Spread_4(q, a)
 		case a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearNvfp4_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows <= 8 && a.Scale == 0 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearNvfp4_8(q, a)
 		default:
 			return false
@@ -2139,12 +2133,12 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 }
 
 // NormLinear: kernels/h200/base/bf16/linear_few.toml:174;
-// kernels/h200/frag/few.toml:29, 91, 103, 115;
+// kernels/h200/frag/few.toml:29, 91, 103;
 // kernels/h200/e4m3/half.toml:28, 40;
-// kernels/h200/e4m3/fused.toml:2, 14, 26, 38, 50;
+// kernels/h200/e4m3/fused.toml:2, 14, 26, 38;
 // kernels/h200/frag/held.toml:30;
 // kernels/h200/base/nvfp4/linear_held.toml:2;
-// kernels/h200/base/nvfp4/linear_few.toml:165, 177, 189, 201, 213, 225.
+// kernels/h200/base/nvfp4/linear_few.toml:165, 177, 189, 201, 213.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -2162,8 +2156,6 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 			s.launchNormLinearQ8_0_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearQ8_0_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchNormLinearQ8_0_8(q, a)
 		default:
 			return false
 		}
@@ -2175,8 +2167,6 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 			s.launchNormLinearQ4_0_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearQ4_0_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchNormLinearQ4_0_8(q, a)
 		default:
 			return false
 		}
@@ -2188,8 +2178,6 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 			s.launchNormLinearQ4_1_1(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearQ4_1_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchNormLinearQ4_1_8(q, a)
 		default:
 			return false
 		}
@@ -2207,8 +2195,6 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 			s.launchNormLinearF8_4Middle(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearF8_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchNormLinearF8_8(q, a)
 		default:
 			return false
 		}
@@ -2228,8 +2214,6 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 			s.launchNormLinearF8block_4Middle(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearF8block_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchNormLinearF8block_8(q, a)
 		default:
 			return false
 		}
@@ -2249,8 +2233,6 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 			s.launchNormLinearNvfp4Spread_4(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchNormLinearNvfp4_4(q, a)
-		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
-			s.launchNormLinearNvfp4_8(q, a)
 		default:
 			return false
 		}
@@ -3858,7 +3840,7 @@ func (s *Set) launchGatedLinearQ8_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ8_0_1: kernels/h200/frag/few.toml:127, order few.
+// launchGatedLinearQ8_0_1: kernels/h200/frag/few.toml:115, order few.
 func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3866,7 +3848,7 @@ func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ8_0_4: kernels/h200/frag/few.toml:139, order few.
+// launchGatedLinearQ8_0_4: kernels/h200/frag/few.toml:127, order few.
 func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3874,7 +3856,7 @@ func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ8_0_8: kernels/h200/frag/few.toml:151, order few.
+// launchGatedLinearQ8_0_8: kernels/h200/frag/few.toml:139, order few.
 func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3890,7 +3872,7 @@ func (s *Set) launchGatedLinearQ4_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_0_1: kernels/h200/frag/few.toml:127, order few.
+// launchGatedLinearQ4_0_1: kernels/h200/frag/few.toml:115, order few.
 func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3898,7 +3880,7 @@ func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_0_4: kernels/h200/frag/few.toml:139, order few.
+// launchGatedLinearQ4_0_4: kernels/h200/frag/few.toml:127, order few.
 func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3906,7 +3888,7 @@ func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_0_8: kernels/h200/frag/few.toml:151, order few.
+// launchGatedLinearQ4_0_8: kernels/h200/frag/few.toml:139, order few.
 func (s *Set) launchGatedLinearQ4_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3922,7 +3904,7 @@ func (s *Set) launchGatedLinearQ4_1Fixed_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_1_1: kernels/h200/frag/few.toml:127, order few.
+// launchGatedLinearQ4_1_1: kernels/h200/frag/few.toml:115, order few.
 func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3930,7 +3912,7 @@ func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_1_4: kernels/h200/frag/few.toml:139, order few.
+// launchGatedLinearQ4_1_4: kernels/h200/frag/few.toml:127, order few.
 func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3938,7 +3920,7 @@ func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ4_1_8: kernels/h200/frag/few.toml:151, order few.
+// launchGatedLinearQ4_1_8: kernels/h200/frag/few.toml:139, order few.
 func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3987,7 +3969,7 @@ func (s *Set) launchGatedLinearF8Half_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8_1: kernels/h200/e4m3/fused.toml:62, order few.
+// launchGatedLinearF8_1: kernels/h200/e4m3/fused.toml:50, order few.
 func (s *Set) launchGatedLinearF8_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -3995,7 +3977,7 @@ func (s *Set) launchGatedLinearF8_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8_4: kernels/h200/e4m3/fused.toml:74, order few.
+// launchGatedLinearF8_4: kernels/h200/e4m3/fused.toml:62, order few.
 func (s *Set) launchGatedLinearF8_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4003,7 +3985,7 @@ func (s *Set) launchGatedLinearF8_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8_8: kernels/h200/e4m3/fused.toml:86, order few.
+// launchGatedLinearF8_8: kernels/h200/e4m3/fused.toml:74, order few.
 func (s *Set) launchGatedLinearF8_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4045,7 +4027,7 @@ func (s *Set) launchGatedLinearF8blockHalf_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8block_1: kernels/h200/e4m3/fused.toml:62, order few.
+// launchGatedLinearF8block_1: kernels/h200/e4m3/fused.toml:50, order few.
 func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4053,7 +4035,7 @@ func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8block_4: kernels/h200/e4m3/fused.toml:74, order few.
+// launchGatedLinearF8block_4: kernels/h200/e4m3/fused.toml:62, order few.
 func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4061,7 +4043,7 @@ func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8block_8: kernels/h200/e4m3/fused.toml:86, order few.
+// launchGatedLinearF8block_8: kernels/h200/e4m3/fused.toml:74, order few.
 func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4089,7 +4071,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:237, order spread.
+// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:225, order spread.
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4097,7 +4079,7 @@ func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:249, order spread_4.
+// launchGatedLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:237, order spread_4.
 func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4105,7 +4087,7 @@ func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:261, order few.
+// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:249, order few.
 func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -4113,7 +4095,7 @@ func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:273, order few.
+// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:261, order few.
 func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -7814,19 +7796,11 @@ func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	}
 }
 
-// launchNormLinearQ8_0_8: kernels/h200/frag/few.toml:115, order few.
-func (s *Set) launchNormLinearQ8_0_8(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[576], g)
-	}
-}
-
 // launchNormLinearQ4_0Fixed_1: kernels/h200/frag/few.toml:29, order fixed.
 func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[576], g)
 	}
 }
 
@@ -7834,7 +7808,7 @@ func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[578], g)
+		q.Launch(s.kernels[577], g)
 	}
 }
 
@@ -7842,15 +7816,7 @@ func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[579], g)
-	}
-}
-
-// launchNormLinearQ4_0_8: kernels/h200/frag/few.toml:115, order few.
-func (s *Set) launchNormLinearQ4_0_8(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[578], g)
 	}
 }
 
@@ -7858,7 +7824,7 @@ func (s *Set) launchNormLinearQ4_0_8(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[579], g)
 	}
 }
 
@@ -7866,7 +7832,7 @@ func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[580], g)
 	}
 }
 
@@ -7874,15 +7840,7 @@ func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[583], g)
-	}
-}
-
-// launchNormLinearQ4_1_8: kernels/h200/frag/few.toml:115, order few.
-func (s *Set) launchNormLinearQ4_1_8(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[584], g)
+		q.Launch(s.kernels[581], g)
 	}
 }
 
@@ -7890,7 +7848,7 @@ func (s *Set) launchNormLinearQ4_1_8(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[582], g)
 	}
 }
 
@@ -7898,7 +7856,7 @@ func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[583], g)
 	}
 }
 
@@ -7906,7 +7864,7 @@ func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[584], g)
 	}
 }
 
@@ -7914,7 +7872,7 @@ func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[585], g)
 	}
 }
 
@@ -7922,7 +7880,7 @@ func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[586], g)
 	}
 }
 
@@ -7930,15 +7888,7 @@ func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[590], g)
-	}
-}
-
-// launchNormLinearF8_8: kernels/h200/e4m3/fused.toml:50, order few.
-func (s *Set) launchNormLinearF8_8(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[591], g)
+		q.Launch(s.kernels[587], g)
 	}
 }
 
@@ -7946,7 +7896,7 @@ func (s *Set) launchNormLinearF8_8(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[592], g)
+		q.Launch(s.kernels[588], g)
 	}
 }
 
@@ -7954,7 +7904,7 @@ func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[593], g)
+		q.Launch(s.kernels[589], g)
 	}
 }
 
@@ -7962,7 +7912,7 @@ func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[594], g)
+		q.Launch(s.kernels[590], g)
 	}
 }
 
@@ -7970,7 +7920,7 @@ func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[595], g)
+		q.Launch(s.kernels[591], g)
 	}
 }
 
@@ -7978,7 +7928,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[596], g)
+		q.Launch(s.kernels[592], g)
 	}
 }
 
@@ -7986,7 +7936,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[597], g)
+		q.Launch(s.kernels[593], g)
 	}
 }
 
@@ -7994,15 +7944,7 @@ func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[598], g)
-	}
-}
-
-// launchNormLinearF8block_8: kernels/h200/e4m3/fused.toml:50, order few.
-func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[599], g)
+		q.Launch(s.kernels[594], g)
 	}
 }
 
@@ -8010,7 +7952,7 @@ func (s *Set) launchNormLinearF8block_8(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[600], g)
+		q.Launch(s.kernels[595], g)
 	}
 }
 
@@ -8018,7 +7960,7 @@ func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[601], g)
+		q.Launch(s.kernels[596], g)
 	}
 }
 
@@ -8026,7 +7968,7 @@ func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[602], g)
+		q.Launch(s.kernels[597], g)
 	}
 }
 
@@ -8034,7 +7976,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[603], g)
+		q.Launch(s.kernels[598], g)
 	}
 }
 
@@ -8042,7 +7984,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[604], g)
+		q.Launch(s.kernels[599], g)
 	}
 }
 
@@ -8050,7 +7992,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[605], g)
+		q.Launch(s.kernels[600], g)
 	}
 }
 
@@ -8058,65 +8000,57 @@ func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[606], g)
-	}
-}
-
-// launchNormLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:225, order few.
-func (s *Set) launchNormLinearNvfp4_8(q op.Stream, a op.NormLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[607], g)
+		q.Launch(s.kernels[601], g)
 	}
 }
 
 // launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[608], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[602], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[609], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[603], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[610], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[604], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[611], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[605], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_0_1: kernels/h200/q4/experts_few.toml:3.
 func (s *Set) launchNormRouteUpQ4_0_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[612], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[606], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_1_1: kernels/h200/q4/experts_few.toml:3.
 func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[613], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[607], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml:2.
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[614], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[608], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[615], g)
+		q.Launch(s.kernels[609], g)
 	}
 }
 
@@ -8124,7 +8058,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[616], g)
+		q.Launch(s.kernels[610], g)
 	}
 }
 
@@ -8132,7 +8066,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[617], g)
+		q.Launch(s.kernels[611], g)
 	}
 }
 
@@ -8140,7 +8074,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[618], g)
+		q.Launch(s.kernels[612], g)
 	}
 }
 
@@ -8148,7 +8082,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[619], g)
+		q.Launch(s.kernels[613], g)
 	}
 }
 
@@ -8156,7 +8090,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[620], g)
+		q.Launch(s.kernels[614], g)
 	}
 }
 
@@ -8164,7 +8098,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[621], g)
+		q.Launch(s.kernels[615], g)
 	}
 }
 
@@ -8172,7 +8106,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[622], g)
+		q.Launch(s.kernels[616], g)
 	}
 }
 
@@ -8180,7 +8114,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[623], g)
+		q.Launch(s.kernels[617], g)
 	}
 }
 
@@ -8188,7 +8122,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(5 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[624], g)
+		q.Launch(s.kernels[618], g)
 	}
 }
 
@@ -8196,7 +8130,7 @@ func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[625], g)
+		q.Launch(s.kernels[619], g)
 	}
 }
 
@@ -8204,7 +8138,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[626], g)
+		q.Launch(s.kernels[620], g)
 	}
 }
 
@@ -8212,7 +8146,7 @@ func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[627], g)
+		q.Launch(s.kernels[621], g)
 	}
 }
 
@@ -8220,7 +8154,7 @@ func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[628], g)
+		q.Launch(s.kernels[622], g)
 	}
 }
 
@@ -8228,7 +8162,7 @@ func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[629], g)
+		q.Launch(s.kernels[623], g)
 	}
 }
 
@@ -8236,7 +8170,7 @@ func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[630], g)
+		q.Launch(s.kernels[624], g)
 	}
 }
 
@@ -8244,7 +8178,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[631], g)
+		q.Launch(s.kernels[625], g)
 	}
 }
 
@@ -8253,11 +8187,11 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[632], g)
+		q.Launch(s.kernels[626], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[633], g)
+		q.Launch(s.kernels[627], g)
 	}
 }
 
@@ -8265,7 +8199,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[634], g)
+		q.Launch(s.kernels[628], g)
 	}
 }
 
@@ -8273,7 +8207,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[635], g)
+		q.Launch(s.kernels[629], g)
 	}
 }
 
@@ -8282,11 +8216,11 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[636], g)
+		q.Launch(s.kernels[630], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[637], g)
+		q.Launch(s.kernels[631], g)
 	}
 }
 
@@ -8294,7 +8228,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[638], g)
+		q.Launch(s.kernels[632], g)
 	}
 }
 
@@ -8303,11 +8237,11 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[639], g)
+		q.Launch(s.kernels[633], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[640], g)
+		q.Launch(s.kernels[634], g)
 	}
 }
 
@@ -8316,7 +8250,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[641], g)
+		q.Launch(s.kernels[635], g)
 	}
 }
 
@@ -8324,7 +8258,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[642], g)
+		q.Launch(s.kernels[636], g)
 	}
 }
 
@@ -8333,11 +8267,11 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[643], g)
+		q.Launch(s.kernels[637], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[644], g)
+		q.Launch(s.kernels[638], g)
 	}
 }
 
@@ -8345,7 +8279,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[645], g)
+		q.Launch(s.kernels[639], g)
 	}
 }
 
@@ -8353,7 +8287,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[646], g)
+		q.Launch(s.kernels[640], g)
 	}
 }
 
@@ -8362,7 +8296,7 @@ func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[647], g)
+		q.Launch(s.kernels[641], g)
 	}
 }
 
@@ -8371,7 +8305,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[648], g)
+		q.Launch(s.kernels[642], g)
 	}
 }
 
@@ -8379,7 +8313,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[649], g)
+		q.Launch(s.kernels[643], g)
 	}
 }
 
@@ -8388,11 +8322,11 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[650], g)
+		q.Launch(s.kernels[644], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[651], g)
+		q.Launch(s.kernels[645], g)
 	}
 }
 
@@ -8400,7 +8334,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[652], g)
+		q.Launch(s.kernels[646], g)
 	}
 }
 
@@ -8408,7 +8342,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[653], g)
+		q.Launch(s.kernels[647], g)
 	}
 }
 
@@ -8417,7 +8351,7 @@ func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[654], g)
+		q.Launch(s.kernels[648], g)
 	}
 }
 
@@ -8426,7 +8360,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[655], g)
+		q.Launch(s.kernels[649], g)
 	}
 }
 
@@ -8435,7 +8369,7 @@ func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[656], g)
+		q.Launch(s.kernels[650], g)
 	}
 }
 
@@ -8444,7 +8378,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[657], g)
+		q.Launch(s.kernels[651], g)
 	}
 }
 
@@ -8452,7 +8386,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[658], g)
+		q.Launch(s.kernels[652], g)
 	}
 }
 
@@ -8461,11 +8395,11 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[659], g)
+		q.Launch(s.kernels[653], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[660], g)
+		q.Launch(s.kernels[654], g)
 	}
 }
 
@@ -8473,7 +8407,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[661], g)
+		q.Launch(s.kernels[655], g)
 	}
 }
 
@@ -8481,7 +8415,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[662], g)
+		q.Launch(s.kernels[656], g)
 	}
 }
 
@@ -8490,7 +8424,7 @@ func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[663], g)
+		q.Launch(s.kernels[657], g)
 	}
 }
 
@@ -8499,7 +8433,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[664], g)
+		q.Launch(s.kernels[658], g)
 	}
 }
 
@@ -8508,7 +8442,7 @@ func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[665], g)
+		q.Launch(s.kernels[659], g)
 	}
 }
 
@@ -8517,7 +8451,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[666], g)
+		q.Launch(s.kernels[660], g)
 	}
 }
 
@@ -8525,7 +8459,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[667], g)
+		q.Launch(s.kernels[661], g)
 	}
 }
 
@@ -8534,11 +8468,11 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[668], g)
+		q.Launch(s.kernels[662], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[669], g)
+		q.Launch(s.kernels[663], g)
 	}
 }
 
@@ -8546,7 +8480,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[670], g)
+		q.Launch(s.kernels[664], g)
 	}
 }
 
@@ -8554,7 +8488,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[671], g)
+		q.Launch(s.kernels[665], g)
 	}
 }
 
@@ -8562,7 +8496,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[672], g)
+		q.Launch(s.kernels[666], g)
 	}
 }
 
@@ -8570,7 +8504,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[673], g)
+		q.Launch(s.kernels[667], g)
 	}
 }
 
@@ -8578,7 +8512,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[674], g)
+		q.Launch(s.kernels[668], g)
 	}
 }
 
@@ -8586,7 +8520,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[675], g)
+		q.Launch(s.kernels[669], g)
 	}
 }
 
@@ -8594,7 +8528,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[676], g)
+		q.Launch(s.kernels[670], g)
 	}
 }
 
@@ -8602,7 +8536,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[677], g)
+		q.Launch(s.kernels[671], g)
 	}
 }
 
@@ -8610,7 +8544,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[678], g)
+		q.Launch(s.kernels[672], g)
 	}
 }
 
@@ -8618,7 +8552,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[679], g)
+		q.Launch(s.kernels[673], g)
 	}
 }
 
@@ -8626,7 +8560,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[680], g)
+		q.Launch(s.kernels[674], g)
 	}
 }
 
@@ -8634,7 +8568,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[681], g)
+		q.Launch(s.kernels[675], g)
 	}
 }
 
@@ -8642,7 +8576,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[682], g)
+		q.Launch(s.kernels[676], g)
 	}
 }
 
@@ -8650,26 +8584,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[683], g)
+		q.Launch(s.kernels[677], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[684], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[678], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[685], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[679], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[686], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[680], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:143.
@@ -8677,11 +8611,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[687], g)
+		q.Launch(s.kernels[681], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[688], g)
+		q.Launch(s.kernels[682], g)
 	}
 }
 
@@ -8690,18 +8624,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[689], g)
+		q.Launch(s.kernels[683], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[690], g)
+		q.Launch(s.kernels[684], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[691], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[685], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:182.
@@ -8709,11 +8643,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[692], g)
+		q.Launch(s.kernels[686], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[693], g)
+		q.Launch(s.kernels[687], g)
 	}
 }
 
@@ -8721,7 +8655,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[694], g)
+		q.Launch(s.kernels[688], g)
 	}
 }
 
@@ -8730,7 +8664,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[695], g)
+		q.Launch(s.kernels[689], g)
 	}
 }
 
@@ -8738,7 +8672,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[696], g)
+		q.Launch(s.kernels[690], g)
 	}
 }
 
@@ -8746,7 +8680,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[697], g)
+		q.Launch(s.kernels[691], g)
 	}
 }
 
@@ -8754,7 +8688,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[698], g)
+		q.Launch(s.kernels[692], g)
 	}
 }
 
@@ -8762,7 +8696,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[699], g)
+		q.Launch(s.kernels[693], g)
 	}
 }
 
@@ -8770,7 +8704,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[700], g)
+		q.Launch(s.kernels[694], g)
 	}
 }
 
@@ -8778,7 +8712,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[701], g)
+		q.Launch(s.kernels[695], g)
 	}
 }
 
@@ -8786,7 +8720,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[702], g)
+		q.Launch(s.kernels[696], g)
 	}
 }
 
@@ -8794,7 +8728,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[703], g)
+		q.Launch(s.kernels[697], g)
 	}
 }
 

@@ -36,7 +36,8 @@ func persistentProducts(scheme op.Scheme) []*Case {
 	}
 	for _, rows := range []int{1, 3, 7} {
 		w, n, name := plain(8480, 96, rows)
-		list = append(list, of(name, op.GatedLinear{W: w, Rows: n, Eps: 1e-6}).with("Scale", factored(scheme)), tallLogits(scheme, 6240, 96, rows))
+		x := op.GatedLinear{W: w, Rows: n, Eps: 1e-6}
+		list = append(list, of(name, x).with(factored(scheme)), of(name+" norm", x).with("Scale", factored(scheme)), tallLogits(scheme, 6240, 96, rows))
 	}
 	sizes := []size{
 		{2112, 64, 1}, {2112, 64, 3}, {6240, 96, 7}, {3072, 96, 11}, {4992, 96, 11}, {8064, 96, 11}, {4992, 96, 24}, {8064, 96, 24}, {34048, 96, 24},

@@ -13,7 +13,7 @@ struct eight_product : unit_product<kScheme, 1, kStrips, kLifting> {
     using base::kFactor;
     struct lines {
         uint32_t from, lanes[1];
-        offsets<kScheme> offset;
+        ones<kScheme> one;
         __device__ lines(uint32_t from, int rows, int pitch, uint32_t) : from(held(from)), lanes{held(min(lane() % 8, rows - 1) * pitch + lane() / 8 * 16)} {}
         __device__ uint32_t ready() const { return from ^ lanes[0]; }
         __device__ lines moved(int bytes) const {
@@ -28,7 +28,7 @@ struct eight_product : unit_product<kScheme, 1, kStrips, kLifting> {
     template <int kUnits>
     __device__ static void multiply(eight_product *units, const lines &x, int offset, int left, const float (&block)[kUnits][kStrips], float (&c)[kStrips][1][4]) {
 #pragma unroll
-        for (int u = 0; u < kUnits; u++) units[u].base::multiply(x.offset, x.from + offset + u * 1024, x.lanes, left, block[u], c);
+        for (int u = 0; u < kUnits; u++) units[u].base::multiply(x.one, x.from + offset + u * 1024, x.lanes, left, block[u], c);
     }
     __device__ static void gather(float (&)[4]) {}
     __device__ static int row_of(int i) { return lane() % 4 * 2 + i % 2; }

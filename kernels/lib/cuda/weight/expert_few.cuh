@@ -103,7 +103,7 @@ __device__ void expert_down_few(const Args &a) {
     const uint32_t pool = shared_address(strip_shared + shape::kPoolAt), rows_there = shared_address(strip_shared + shape::kBarriers);
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt);
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * kStages * 8);
-    const offsets<kScheme> offset;
+    const ones<kScheme> one;
     picked_table<kRows> &table = *reinterpret_cast<picked_table<kRows> *>(strip_shared + shape::kTables);
     const auto part_begin = [&](int item) { return units * (item % 2) / 2; };
     const auto part_end = [&](int item) { return units * (item % 2 + 1) / 2; };
@@ -173,7 +173,7 @@ __device__ void expert_down_few(const Args &a) {
             for (int at = begin; at < end; at += kUnits) {
                 const uint8_t *slot = ring.wait();
                 const auto block = [&](int, int i) { return now.of(w, tile.expert, strip, begin, at + i); };
-                multiply_piece<kScheme, 1, 1, kUnits>(offset, slot, pool + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, block, c);
+                multiply_piece<kScheme, 1, 1, kUnits>(one, slot, pool + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, block, c);
                 ring.drop();
                 fill();
             }

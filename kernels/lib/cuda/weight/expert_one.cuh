@@ -17,7 +17,7 @@ template <atlas_Scheme kScheme, int kParts, int kJoin, int kUnits, int kStages>
 struct one_walk {
     using ring_t = strip_ring<kScheme, 1, 1, kUnits, kStages>;
     ring_t ring;
-    offsets<kScheme> offset;
+    ones<kScheme> one;
     int units, first;  // units of a strip; the first part of this warp
     int part = 0, u;   // of the next piece to copy
 
@@ -48,7 +48,7 @@ struct one_walk {
                 unit_product<kScheme, 1, 1, kExact> product;
                 const float factor[1] = {block(at + i)};
                 product.load(codes + i * unit<kScheme>::kBytes, scales + i * unit<kScheme>::kBytes, ring_t::kStrip, x + (at + i) * 128, lanes);
-                product.multiply(offset, x + (at + i) * 128, lanes, cols - (at + i) * 64, factor, c);
+                product.multiply(one, x + (at + i) * 128, lanes, cols - (at + i) * 64, factor, c);
             }
             ring.drop();
             fill();

@@ -85,7 +85,7 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
     const int half = w.Rows / 2, total = a.Rows * a.TopK, first_up = half / 16, strips = (w.Rows + 15) / 16, groups = (half + 15) / 16;
     const int units = (w.Cols + 63) / 64, begin = units * warp() / kWarps, end = units * (warp() + 1) / kWarps;
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
-    const offsets<kScheme> offset;
+    const ones<kScheme> one;
     pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     wait_for_previous();
@@ -135,7 +135,7 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
                 const uint8_t *slot = ring.wait();
                 __syncwarp();
                 const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i); };
-                multiply_piece<kScheme, kTiles, kStrips, kUnits>(offset, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
+                multiply_piece<kScheme, kTiles, kStrips, kUnits>(one, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
                                                                  w.Cols - at * 64, scale, c);
                 ring.drop();
                 fill();
@@ -170,7 +170,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
     const atlas_Weight &w = a.W;
     const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, units = (w.Cols + 63) / 64;
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
-    const offsets<kScheme> offset;
+    const ones<kScheme> one;
     pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     float *products = static_cast<float *>(scratch);
@@ -216,7 +216,7 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
                 const uint8_t *slot = ring.wait();
                 __syncwarp();
                 const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i); };
-                multiply_piece<kScheme, kTiles, kStrips, kUnits>(offset, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
+                multiply_piece<kScheme, kTiles, kStrips, kUnits>(one, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
                 ring.drop();
                 fill();
                 if (at + n < part_end(at)) continue;

@@ -115,7 +115,7 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     int *const kept = reinterpret_cast<int *>(strip_shared + shape::kOrder);  // the order of picks
     const uint32_t rows_there = shared_address(strip_shared + shape::kBarriers);
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * kStages * 8);
-    const offsets<kScheme> offset;
+    const ones<kScheme> one;
     if (threadIdx.x == 0) init_barrier(rows_there, kWarps * 32), fence_barriers();
     if (const int tail = pitch / 16 - 1 - w.Cols / 8)  // chunks past the last column
         for (int i = threadIdx.x; i < pool_rows * tail; i += kWarps * 32) store_shared(shared_address(pool) + i / tail * pitch + w.Cols * 2 + i % tail * 16, uint4{});
@@ -205,7 +205,7 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
                 for (; at < end; at += min(kUnits, end - at)) {
                     const uint8_t *slot = ring.wait();
                     const auto scale = [&](int s, int i) { return scales.of(s, at + i); };
-                    multiply_piece<kScheme, 1, kStrips, kUnits>(offset, slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
+                    multiply_piece<kScheme, 1, kStrips, kUnits>(one, slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
                     ring.drop();
                     fill();
                 }

@@ -86,7 +86,7 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
 #pragma unroll
     for (int p = 0; p < kStages; p++) copy(p);
     release_next();
-    const offsets<kScheme> offset;
+    const ones<kScheme> one;
     wait_barrier(rows_there, 0);
     for (int round = 0; next.tile < table.count; round++) {
         const picked tile = table.list[next.tile];
@@ -108,7 +108,7 @@ __device__ void expert_up_few(const atlas_ExpertUp &a) {
                 const float factor[2] = {blocks[0].of(w, tile.expert, group, begin, u), blocks[1].of(w, tile.expert, group + groups, begin, u)};
                 const uint32_t x = rows_at + u * 128;
                 product.load(slot + i * unit_t::kBytes + unit_t::codes_at(), slot + i * unit_t::kBytes + unit_t::scales_at(), shape::kStrip, x, lanes.at);
-                product.multiply(offset, x, lanes.at, w.Cols - u * 64, factor, c);
+                product.multiply(one, x, lanes.at, w.Cols - u * 64, factor, c);
             }
             __syncwarp();
             if (p + kStages == kPieces) {

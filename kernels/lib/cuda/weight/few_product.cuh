@@ -15,7 +15,7 @@ struct few_product : unit_product<kScheme, 1, kStrips, kLifted> {
     // Where a lane's turns in ldmatrix read; a column's row begins `line` bytes after `from`.
     struct lines {
         uint32_t lanes[1], from;
-        offsets<kScheme> offset;
+        ones<kScheme> one;
         __device__ lines(uint32_t from, uint32_t) : lanes{uint32_t(lane() / 8 * 16)}, from(from) {}
         __device__ lines with(uint32_t line) const {
             lines m = *this;
@@ -39,7 +39,7 @@ struct few_product : unit_product<kScheme, 1, kStrips, kLifted> {
             float factor[kStrips];
 #pragma unroll
             for (int s = 0; s < kStrips; s++) factor[s] = block(s, i);
-            units[i].base::multiply(x.offset, x.from + i * step, x.lanes, left - i * 64, factor, c);
+            units[i].base::multiply(x.one, x.from + i * step, x.lanes, left - i * 64, factor, c);
         }
     }
     // Calls store(column, row, sum) for the sums of a strip that this lane has.

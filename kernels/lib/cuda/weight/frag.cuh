@@ -34,7 +34,12 @@ __device__ inline uint32_t high_twice(uint32_t x) {
     return reinterpret_cast<const uint32_t &>(p);
 }
 
-constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo120 = 0x7b807b80;  // pairs of bf16
+__device__ inline uint32_t multiply_add_pair(uint32_t x, uint32_t y, uint32_t z) {
+    const __nv_bfloat162 p = __hfma2(reinterpret_cast<const __nv_bfloat162 &>(x), reinterpret_cast<const __nv_bfloat162 &>(y), reinterpret_cast<const __nv_bfloat162 &>(z));
+    return reinterpret_cast<const uint32_t &>(p);
+}
+
+constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo120 = 0x7b807b80, kTwo123 = 0x7d007d00, kTwo127 = 0x7f007f00;  // pairs of bf16
 
 // x's bits of a mask, and others that are set; in one instruction, where the compiler takes two for two constants.
 template <uint32_t kMask, uint32_t kSet>
@@ -78,19 +83,27 @@ __device__ inline void decode_e2m1(uint32_t w, uint32_t (&a)[4]) {
 }
 
 // As bf16, the low eight bits of a half are that number times 2⁻¹³³, whichever bit is the first of the exponent: below 2⁻¹²⁵ steps are equal.
-// So bytes and nibbles are there with a mask, if whoever multiplies minds how small they are.
+// So bytes and nibbles are there with a mask; what is to be taken away from them goes with a product that raises them.
 
-// Two signed bytes in a half, the first low. Gives both, and 128, times 2⁻¹³³.
-__device__ inline void tiny_bytes(uint32_t w, uint32_t &first, uint32_t &second) {
+// Two signed bytes in a half, the first low. Gives both times 2⁻⁶.
+__device__ inline void decode_bytes(uint32_t w, uint32_t &first, uint32_t &second) {
+    constexpr uint32_t kMinusTwo = 0xc000c000;  // 128
     w ^= 0x80808080;
-    first = w & 0x00ff00ff;
-    second = __byte_perm(w, 0, 0x4341);
+    first = multiply_add_pair(w & 0x00ff00ff, kTwo127, kMinusTwo);
+    second = multiply_add_pair(__byte_perm(w, 0, 0x4341), kTwo127, kMinusTwo);
 }
 
 // Four nibbles in a half, the first lowest. Gives the first and third times 2⁻¹³³, the others times 2⁻¹²⁹.
 __device__ inline void tiny_nibbles(uint32_t w, uint32_t (&a)[4]) {
     a[0] = w & 0x000f000f, a[1] = w & 0x00f000f0;
     a[2] = w >> 8 & 0x000f000f, a[3] = w >> 8 & 0x00f000f0;
+}
+// Gives all, less eight, times 2⁻⁶.
+__device__ inline void decode_nibbles(uint32_t w, uint32_t (&a)[4]) {
+    constexpr uint32_t kMinusEighth = 0xbe00be00;
+    tiny_nibbles(w, a);
+#pragma unroll
+    for (int i = 0; i < 4; i++) a[i] = multiply_add_pair(a[i], i % 2 ? kTwo123 : kTwo127, kMinusEighth);
 }
 
 // Geometry of a layout, and the fragment of a step from the vectors of 16 bytes that a lane has of 64 columns.
@@ -124,9 +137,8 @@ struct frag {
     }
     __device__ static float block_scale(const atlas_Weight &w, int m, int i, int j) { return block_scales(w, m, i)[j]; }
 
-    // Codes of a step (0-3) without block scales: e2m1 times 2⁻¹²⁶; bytes and nibbles kMore larger and times 2⁻¹³³, nibbles of rows g+8 times
+    // Codes of a step (0-3) without block scales: e2m1 times 2⁻¹²⁶; q8_0 and q4_0 times 2⁻⁶; q4_1 times 2⁻¹³³, of rows g+8 times
     // 2⁻¹²⁹; f8 exact, or times 2⁻¹²⁰ where kAsDecoded.
-    static constexpr int kMore = kScheme == ATLAS_SCHEME_Q8_0 ? 128 : kScheme == ATLAS_SCHEME_Q4_0 ? 8 : 0;
     template <bool kAsDecoded = false>
     __device__ static void codes(const uint4 (&vectors)[kVectors], int step, uint32_t (&a)[4]) {
         uint32_t w[kVectors][4];
@@ -134,10 +146,12 @@ struct frag {
         for (int v = 0; v < kVectors; v++) w[v][0] = vectors[v].x, w[v][1] = vectors[v].y, w[v][2] = vectors[v].z, w[v][3] = vectors[v].w;
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
             decode_e2m1(w[0][step], a);
-        } else if constexpr (kFour) {
+        } else if constexpr (kScheme == ATLAS_SCHEME_Q4_0) {
+            decode_nibbles(w[0][step], a);
+        } else if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
             tiny_nibbles(w[0][step], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
-            tiny_bytes(w[step / 2][step % 2 * 2], a[0], a[1]), tiny_bytes(w[step / 2][step % 2 * 2 + 1], a[2], a[3]);
+            decode_bytes(w[step / 2][step % 2 * 2], a[0], a[1]), decode_bytes(w[step / 2][step % 2 * 2 + 1], a[2], a[3]);
         } else {
             decode_e4m3(w[0][step], a[0], a[2]), decode_e4m3(w[1][step], a[1], a[3]);
 #pragma unroll

@@ -102,7 +102,7 @@ struct frag_tile {
             }
         const auto scale = [&](int s, int u) { return scales[s] && u < units ? scales[s][u / 2] : 0.0f; };
         const uint32_t lane_row = (first_row + lane() % 8) * kRowBytes + lane() / 8 * 16;
-        const offsets<kScheme> offset;
+        const ones<kScheme> one;
         float total[2][kTiles][4] = {}, c[2][kTiles][4] = {}, block[2] = {scale(0, now.u), scale(1, now.u)};
         for (int step = 0; step < steps; step++) {
             wait_copies<kStages - 2>();
@@ -118,7 +118,7 @@ struct frag_tile {
             const float next[2] = {scale(0, after.u), scale(1, after.u)};
             if (first_row < rows) {
                 const int at = step % kStages;
-                multiply_unit(offset, strip_shared + at * kStage + pair * unit_t::kBytes, stage_at(at) + kWeights + lane_row, w.Cols - now.u * 64, block, c);
+                multiply_unit(one, strip_shared + at * kStage + pair * unit_t::kBytes, stage_at(at) + kWeights + lane_row, w.Cols - now.u * 64, block, c);
                 if (now.ends_part()) {
 #pragma unroll
                     for (int s = 0; s < 2; s++)
@@ -146,7 +146,7 @@ struct frag_tile {
   private:
     // c += a unit of two strips times rows, in the order of unit_product, but with fewer registers: weights are loaded once for each
     // half, and rows as they are needed.
-    __device__ static void multiply_unit(const offsets<kScheme> &offset, const uint8_t *strips, uint32_t rows, int left, const float (&block)[2], float (&c)[2][kTiles][4]) {
+    __device__ static void multiply_unit(const ones<kScheme> &one, const uint8_t *strips, uint32_t rows, int left, const float (&block)[2], float (&c)[2][kTiles][4]) {
         constexpr int kAtOnce = unit_t::kApart ? 1 : 2;  // halves: two take more registers than there are
 #pragma unroll kAtOnce
         for (int half = 0; half < 2; half++) {
@@ -165,7 +165,7 @@ struct frag_tile {
                 load_matrices(x, rows + j * 8 * kRowBytes + half * 64);
                 if constexpr (unit_t::kLifts) lift(x);
                 float first[4];
-                offset.sum(x, first);
+                one.sum(x, first);
 #pragma unroll
                 for (int s = 0; s < 2; s++) {
                     float(&sum)[4] = c[s][j];

@@ -133,7 +133,7 @@ struct few {
         uint32_t lanes[kTiles];
 #pragma unroll
         for (int j = 0; j < kTiles; j++) lanes[j] = min(j * 8 + lane() % 8, rows - 1) * kPitch + lane() / 8 * 16;
-        const offsets<kScheme> offset;
+        const ones<kScheme> one;
         int slot = 0, phase = 0, count = 0;
         for (int group = blockIdx.x; group < groups; group += gridDim.x) {
             float c[kStrips][kTiles][4] = {};
@@ -144,7 +144,7 @@ struct few {
                     float block[kStrips];
 #pragma unroll
                     for (int s = 0; s < kStrips; s++) block[s] = scales[s].of(w, first_strip(group) + s, part, stage * kUnits + i);
-                    p.multiply(offset, x + i * 1024, lanes, w.Cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
+                    p.multiply(one, x + i * 1024, lanes, w.Cols - ((stage * kUnits + i) * 8 + part) * 64, block, c);
                 };
                 wait_barrier(full(slot), phase);
                 unit_product<kScheme, kTiles, kStrips> p[2];

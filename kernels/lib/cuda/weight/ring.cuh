@@ -77,7 +77,7 @@ struct row_lanes {
 
 // c += n units of a piece, of which full is the usual number. scale(s, i) is f8block's of strip s and unit i.
 template <atlas_Scheme kScheme, int kTiles, int kStrips, int kUnits, typename Scale>
-__device__ void multiply_piece(const offsets<kScheme> &offset, const uint8_t *weights, uint32_t rows, int row_tile, const row_lanes<kTiles> &lanes, int n, int left, const Scale &scale,
+__device__ void multiply_piece(const ones<kScheme> &one, const uint8_t *weights, uint32_t rows, int row_tile, const row_lanes<kTiles> &lanes, int n, int left, const Scale &scale,
                                float (&c)[kStrips][kTiles][4]) {
     constexpr int kBytes = unit<kScheme>::kBytes;
     unit_product<kScheme, kTiles, kStrips> p[2];
@@ -85,7 +85,7 @@ __device__ void multiply_piece(const offsets<kScheme> &offset, const uint8_t *we
         float block[kStrips];
 #pragma unroll
         for (int s = 0; s < kStrips; s++) block[s] = scale(s, i);
-        p.multiply(offset, rows + i * row_tile, lanes.at, left - i * 64, block, c);
+        p.multiply(one, rows + i * row_tile, lanes.at, left - i * 64, block, c);
     };
     p[0].load(weights, kUnits * kBytes, rows, lanes.at);
     if (n == kUnits) {

@@ -256,7 +256,7 @@ struct split {
     __device__ void multiply_warps(stage<kStages> &now, float (&c)[kStrips][kRows / 2]) const {
         using unit_t = unit<kScheme>;
         using product_t = unit_product<kScheme, kRows / 8, kStrips, kLifts, true>;
-        const offsets<kScheme> offset;
+        const ones<kScheme> one;
         constexpr float kNone[kStrips] = {};
         auto &sums = reinterpret_cast<float(&)[kStrips][kRows / 8][4]>(c);  // of the same lanes in the same order
         const uint32_t own = (warp() / 4 * kStrips * 4 + warp() % 4) * kPieceBytes;
@@ -270,11 +270,10 @@ struct split {
                 const uint32_t at = weights(now.slot) + i * unit_t::kBytes, x = rows(now.slot) + i * kRowBytes;
                 product_t p;
                 p.load(at + codes, at + scales, 4 * kPieceBytes, x, lines);
-                p.multiply(offset, x, lines, cols - (u + i) * 64, kNone, sums);
+                p.multiply(one, x, lines, cols - (u + i) * 64, kNone, sums);
             };
-            constexpr int kAtOnce = kScheme == ATLAS_SCHEME_Q4_0 ? 1 : kUnits;  // fewer registers leave room for the next kernel's blocks
             if (u + kUnits <= end) {
-#pragma unroll kAtOnce
+#pragma unroll
                 for (int i = 0; i < kUnits; i++) times(i);
             } else {
 #pragma unroll 1

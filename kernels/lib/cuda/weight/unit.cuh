@@ -17,33 +17,23 @@ __device__ __forceinline__ uint32_t held(uint32_t x) {
     return x;
 }
 
-// What sums of 32 columns begin with: what fragments are too large by, times the activations, is taken away first. In q4_1 it is the activations'
-// sum, by which minima are multiplied. The same for all rows of weights, it serves all strips.
+// Ones: their product with activations is the sum of 32 columns, by which q4_1's minima are multiplied. It serves all strips.
 template <atlas_Scheme kScheme>
-struct offsets {
-    static constexpr bool kThere = frag<kScheme>::kMore || kScheme == ATLAS_SCHEME_Q4_1;
-    // Minus kMore as fragments of rows g and g+8 have it, or 2⁻¹²⁶.
-    static constexpr uint32_t kG = kScheme == ATLAS_SCHEME_Q4_0 ? 0x80088008 : kScheme == ATLAS_SCHEME_Q8_0 ? 0x80808080 : 0x00800080;
-    static constexpr uint32_t kG8 = kScheme == ATLAS_SCHEME_Q4_0 ? 0x80808080 : kG;
+struct ones {
+    static constexpr bool kThere = kScheme == ATLAS_SCHEME_Q4_1;
+    static constexpr uint32_t kTwoMinus126 = 0x00800080;
     static constexpr float kOfMinima = 0x1p-7f;  // 2⁻¹³³ is one
     uint32_t a[4];
 
-    __device__ offsets() {
+    __device__ ones() {
         const uint32_t y = blockDim.y - 1, z = blockDim.z - 1;  // zero, which the compiler does not know: it would make all four anew for every product
-        if constexpr (!kThere) return;
-        if constexpr (kScheme == ATLAS_SCHEME_Q8_0) a[0] = a[1] = a[2] = a[3] = held(kG + y);  // whose kernels have registers for no more
-        else a[0] = held(kG + y), a[1] = held(kG8 + y), a[2] = held(kG + z), a[3] = held(kG8 + z);
+        if constexpr (kThere) a[0] = a[1] = held(kTwoMinus126 + y), a[2] = a[3] = held(kTwoMinus126 + z);
     }
-    // x: lifted activations of 32 columns.
     __device__ void sum(const uint32_t (&x)[4], float (&c)[4]) const {
 #pragma unroll
         for (int i = 0; i < 4; i++) c[i] = 0;
         if constexpr (kThere) product(c, a, x[0], x[1]), product(c, a, x[2], x[3]);
     }
-};
-template <>
-struct offsets<ATLAS_SCHEME_BF16> {
-    __device__ void sum(const uint32_t (&)[4], float (&c)[4]) const { c[0] = c[1] = c[2] = c[3] = 0; }
 };
 
 template <atlas_Scheme kScheme>
@@ -52,9 +42,9 @@ struct unit {
     static constexpr int kBytes = 64 / layout::kCols * layout::kBlock, kPitch = kBytes;
     static constexpr bool kHalves = layout::kCols == 32;  // which may be all there is
     static constexpr bool kPartial = kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_NVFP4;
-    static constexpr float kFactor = layout::kFactor;  // of sums of exact fragments
+    static constexpr float kFactor = kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_Q4_0 ? 64.0f : layout::kFactor;  // of sums of exact fragments
     // Whether activations are to be lifted, for fragments as they are decoded; then of their sums.
-    static constexpr bool kLifts = kScheme != ATLAS_SCHEME_NVFP4;
+    static constexpr bool kLifts = layout::kRaw || kScheme == ATLAS_SCHEME_Q4_1;
     static constexpr float kLiftedFactor = !kLifts ? kFactor : layout::kRaw ? 0x1p56f : 0x1p69f;
 
     __device__ static const uint8_t *at(const atlas_Weight &w, int m, int strip, int u) { return layout::strip(w, m, strip) + size_t(u) * kBytes; }
@@ -127,11 +117,11 @@ struct unit {
     __device__ float2 factors(int half, float block) const {
         if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return {block, block};
         const float2 d = of_half(scales[0], scales[1], half);
-        return {d.x, layout::kFour ? d.y * 0x1p-4f : d.y};
+        return {d.x, kScheme == ATLAS_SCHEME_Q4_1 ? d.y * 0x1p-4f : d.y};
     }
     __device__ float2 minima(int half) const {
         const float2 m = of_half(scales[1], scales[1], half);
-        return {m.x * offsets<kScheme>::kOfMinima, m.y * offsets<kScheme>::kOfMinima};
+        return {m.x * ones<kScheme>::kOfMinima, m.y * ones<kScheme>::kOfMinima};
     }
 
   private:
@@ -203,18 +193,17 @@ __device__ inline void lift(uint32_t (&x)[4]) {
     for (int i = 0; i < 4; i++) x[i] = multiply_pair(x[i], kTwo64);
 }
 
-// c += products of 32 columns, which have scales of their own. first: what offsets gives.
+// c += products of 32 columns, which have scales of their own. sum: that of the activations, which q4_1 needs.
 template <atlas_Scheme kScheme>
-__device__ __forceinline__ void add_part(const uint32_t (&a)[2][4], const uint32_t (&x)[4], const float (&first)[4], float2 factor, float2 least, float (&c)[4]) {
+__device__ __forceinline__ void add_part(const uint32_t (&a)[2][4], const uint32_t (&x)[4], const float (&sum)[4], float2 factor, float2 least, float (&c)[4]) {
     constexpr bool kMinima = kScheme == ATLAS_SCHEME_Q4_1;
     float p[4] = {};
-    if constexpr (kMinima) product(p, a[0], x[0], x[1]);
-    else product(p, first, a[0], x[0], x[1]);
+    product(p, a[0], x[0], x[1]);
     product(p, a[1], x[2], x[3]);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         c[i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[i]);
-        if (kMinima) c[i] = fmaf(first[i], i < 2 ? least.x : least.y, c[i]);
+        if (kMinima) c[i] = fmaf(sum[i], i < 2 ? least.x : least.y, c[i]);
     }
 }
 
@@ -248,18 +237,18 @@ struct unit_product {
 #pragma unroll
         for (int s = 0; s < kStrips; s++) weights[s].load(codes + s * strip_bytes, scales + s * strip_bytes);
     }
-    __device__ void multiply(const offsets<kScheme> &offset, uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
+    __device__ void multiply(const ones<kScheme> &one, uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if (unit_t::kHalves && half && left <= 32) break;
             if constexpr (!kEarly)
 #pragma unroll
                 for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], half_at(rows + lanes[j], half));
-            float first[kTiles][4];
+            float sum[kTiles][4];
 #pragma unroll
             for (int j = 0; j < kTiles; j++) {
                 if constexpr (unit_t::kLifts && kLifting != kLifted && !kWidens) lift(x[j][kEarly ? half : 0]);
-                offset.sum(x[j][kEarly ? half : 0], first[j]);
+                one.sum(x[j][kEarly ? half : 0], sum[j]);
             }
 #pragma unroll
             for (int s = 0; s < kStrips; s++) {
@@ -273,7 +262,7 @@ struct unit_product {
                         product(c[s][j], a[0], b[0], b[1]);
                         product(c[s][j], a[1], b[2], b[3]);
                     } else {
-                        add_part<kScheme>(a, b, first[j], factor, least, c[s][j]);
+                        add_part<kScheme>(a, b, sum[j], factor, least, c[s][j]);
                     }
                 }
             }
