@@ -39,6 +39,7 @@ func (c *Case) fill(list []field, rng *rand.Rand) (contents, error) {
 		}
 		all[f.name] = data
 	}
+	c.untie(list, all)
 	return all, nil
 }
 

@@ -1,0 +1,91 @@
+package optest
+
+import (
+	"math"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+)
+
+// tied is how near the middle between two neighbours, in steps from one to the other, sums in f32 may take a normalised number to either side.
+const tied = 0x1p-12
+
+// untie moves rows that are normalised, rounded to bf16 and multiplied, until none of their numbers is so near the middle between two that right
+// targets disagree about it: such a one, a step off, shows in every product.
+func (c *Case) untie(list []field, all contents) {
+	var rows, cols int
+	var eps float32
+	switch x := c.args.Interface().(type) {
+	case op.NormLinear:
+		rows, cols, eps = int(x.Rows), int(x.W.Cols), x.Eps
+	case op.GatedLinear:
+		rows, cols, eps = int(x.Rows), int(x.W.Cols), x.Eps
+	}
+	rounded := slices.ContainsFunc(list, func(f field) bool { return f.name == "In" && f.dtype == op.BF16 })
+	if rows == 0 || all["Scale"] == nil || !rounded {
+		return
+	}
+	in, residual, scale := decoded(all["In"], op.BF16), decoded(all["Residual"], op.BF16), decoded(all["Scale"], op.F32)
+	for r := range rows {
+		row := norm{in: in[r*cols : (r+1)*cols], scale: scale, eps: float64(eps)}
+		if residual != nil {
+			row.residual = residual[r*cols : (r+1)*cols]
+		}
+		for row.move() {
+		}
+	}
+	oracle.Encode(all["In"], op.BF16, in)
+}
+
+// decoded is nil of nothing.
+func decoded(data []byte, t op.DType) []float64 {
+	if len(data) == 0 {
+		return nil
+	}
+	values := make([]float64, len(data)/int(t.Bytes()))
+	oracle.Decode(values, t, data)
+	return values
+}
+
+// norm is a row that is normalised.
+type norm struct {
+	in, residual, scale []float64
+	eps                 float64
+}
+
+// input is number k of what is normalised, which was rounded.
+func (n norm) input(k int) float64 {
+	if n.residual == nil {
+		return n.in[k]
+	}
+	step := 2 * halfStep(n.in[k]+n.residual[k], op.BF16)
+	return math.RoundToEven((n.in[k]+n.residual[k])/step) * step
+}
+
+// steps is how far each number, normalised, is from the middle between two of bf16, in steps from one to the other.
+func (n norm) steps() []float64 {
+	sum := 0.0
+	for k := range n.in {
+		sum += n.input(k) * n.input(k)
+	}
+	inverse := 1 / math.Sqrt(sum/float64(len(n.in))+n.eps)
+	list := make([]float64, len(n.in))
+	for k := range list {
+		y := n.input(k) * inverse * n.scale[k]
+		y /= 2 * halfStep(y, op.BF16)
+		list[k] = math.Abs(y - math.Floor(y) - 0.5)
+	}
+	return list
+}
+
+// move makes inputs larger whose results are tied, and reports whether there were any.
+func (n norm) move() (moved bool) {
+	for k, from := range n.steps() {
+		if from < tied {
+			n.in[k] += math.Copysign(2*max(halfStep(n.input(k), op.BF16), halfStep(n.in[k], op.BF16)), n.input(k))
+			moved = true
+		}
+	}
+	return moved
+}
