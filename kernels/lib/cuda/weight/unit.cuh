@@ -20,21 +20,25 @@ __device__ __forceinline__ uint32_t held(uint32_t x) {
 // Ones: their product with activations is the sum of 32 columns, by which q4_1's minima are multiplied. It serves all strips.
 template <atlas_Scheme kScheme>
 struct ones {
-    static constexpr bool kThere = kScheme == ATLAS_SCHEME_Q4_1;
+    __device__ void sum(const uint32_t (&)[4], float (&c)[4]) const { c[0] = c[1] = c[2] = c[3] = 0; }
+};
+template <>
+struct ones<ATLAS_SCHEME_Q4_1> {
     static constexpr uint32_t kTwoMinus126 = 0x00800080;
-    static constexpr float kOfMinima = 0x1p-7f;  // 2⁻¹³³ is one
     uint32_t a[4];
 
     __device__ ones() {
         const uint32_t y = blockDim.y - 1, z = blockDim.z - 1;  // zero, which the compiler does not know: it would make all four anew for every product
-        if constexpr (kThere) a[0] = a[1] = held(kTwoMinus126 + y), a[2] = a[3] = held(kTwoMinus126 + z);
+        a[0] = held(kTwoMinus126 + y), a[1] = held(kTwoMinus126 + y), a[2] = held(kTwoMinus126 + z), a[3] = held(kTwoMinus126 + z);
     }
+    // x: lifted activations.
     __device__ void sum(const uint32_t (&x)[4], float (&c)[4]) const {
 #pragma unroll
         for (int i = 0; i < 4; i++) c[i] = 0;
-        if constexpr (kThere) product(c, a, x[0], x[1]), product(c, a, x[2], x[3]);
+        product(c, a, x[0], x[1]), product(c, a, x[2], x[3]);
     }
 };
+constexpr float kOfMinima = 0x1p-7f;  // 2⁻¹³³, as codes are, is one
 
 template <atlas_Scheme kScheme>
 struct unit {
@@ -121,7 +125,7 @@ struct unit {
     }
     __device__ float2 minima(int half) const {
         const float2 m = of_half(scales[1], scales[1], half);
-        return {m.x * ones<kScheme>::kOfMinima, m.y * ones<kScheme>::kOfMinima};
+        return {m.x * kOfMinima, m.y * kOfMinima};
     }
 
   private:
