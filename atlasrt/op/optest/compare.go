@@ -31,10 +31,7 @@ func compare(f field, before, want, got []byte, unrounded *oracle.Unrounded, err
 		return compareBits(f, want, got)
 	}
 	size := int(f.dtype.Bytes())
-	b, w, g := make([]float64, len(before)/size), make([]float64, len(want)/size), make([]float64, len(got)/size)
-	oracle.Decode(b, f.dtype, before)
-	oracle.Decode(w, f.dtype, want)
-	oracle.Decode(g, f.dtype, got)
+	b, w, g := decoded(before, f.dtype), decoded(want, f.dtype), decoded(got, f.dtype)
 	least := least(f, w)
 	for i := range f.count {
 		for from := i * f.pitch; from < i*f.pitch+f.inner; from += f.cols {
@@ -66,6 +63,16 @@ func compare(f field, before, want, got []byte, unrounded *oracle.Unrounded, err
 		}
 	}
 	return worst, message
+}
+
+// decoded are numbers as a buffer holds them; nil of an empty one.
+func decoded(data []byte, t op.DType) []float64 {
+	if len(data) == 0 {
+		return nil
+	}
+	values := make([]float64, len(data)/int(t.Bytes()))
+	oracle.Decode(values, t, data)
+	return values
 }
 
 // off is how far the oracle's number is from the nearest one that could have become what the target has. Where the number was rounded

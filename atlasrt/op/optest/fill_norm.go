@@ -14,21 +14,15 @@ const tied = 0x1p-12
 // untie moves rows that are normalised, rounded to bf16 and multiplied, until none of their numbers is so near the middle between two that right
 // targets disagree about it: such a one, a step off, shows in every product.
 func (c *Case) untie(list []field, all contents) {
-	var rows, cols int
-	var eps float32
-	switch x := c.args.Interface().(type) {
-	case op.NormLinear:
-		rows, cols, eps = int(x.Rows), int(x.W.Cols), x.Eps
-	case op.GatedLinear:
-		rows, cols, eps = int(x.Rows), int(x.W.Cols), x.Eps
-	}
 	rounded := slices.ContainsFunc(list, func(f field) bool { return f.name == "In" && f.dtype == op.BF16 })
-	if rows == 0 || all["Scale"] == nil || !rounded {
+	if c.Op != "NormLinear" && c.Op != "GatedLinear" || all["Scale"] == nil || !rounded {
 		return
 	}
+	w, _ := c.weight()
+	rows, cols, eps := int(c.args.FieldByName("Rows").Int()), int(w.Cols), c.args.FieldByName("Eps").Float()
 	in, residual, scale := decoded(all["In"], op.BF16), decoded(all["Residual"], op.BF16), decoded(all["Scale"], op.F32)
 	for r := range rows {
-		row := norm{in: in[r*cols : (r+1)*cols], scale: scale, eps: float64(eps)}
+		row := norm{in: in[r*cols : (r+1)*cols], scale: scale, eps: eps}
 		if residual != nil {
 			row.residual = residual[r*cols : (r+1)*cols]
 		}
@@ -36,16 +30,6 @@ func (c *Case) untie(list []field, all contents) {
 		}
 	}
 	oracle.Encode(all["In"], op.BF16, in)
-}
-
-// decoded is nil of nothing.
-func decoded(data []byte, t op.DType) []float64 {
-	if len(data) == 0 {
-		return nil
-	}
-	values := make([]float64, len(data)/int(t.Bytes()))
-	oracle.Decode(values, t, data)
-	return values
 }
 
 // norm is a row that is normalised.
