@@ -18,6 +18,14 @@ __device__ __forceinline__ void product(float (&d)[4], const float (&c)[4], cons
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
+// c[16,8] += a[16,8]·b[8,8], tf32 factors, f32 sums. Lane 4g+t holds of a the rows g, g+8, g, g+8 at columns t, t, t+4, t+4, of b the rows t and t+4
+// of column g.
+__device__ __forceinline__ void product_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 // Keeps the compiler from moving the making of fragments to after this.
 __device__ __forceinline__ void pin(uint32_t (&a)[4]) {
 #pragma unroll

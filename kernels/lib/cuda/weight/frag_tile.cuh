@@ -164,8 +164,8 @@ struct frag_tile {
                 uint32_t x[4];
                 load_matrices(x, rows + j * 8 * kRowBytes + half * 64);
                 if constexpr (unit_t::kLifts) lift(x);
-                float of_row[4];
-                one.sum(x, of_row);
+                float of_row[4] = {};
+                one.take(half, j, x, of_row);
 #pragma unroll
                 for (int s = 0; s < 2; s++) {
                     float(&sum)[4] = c[s][j];
@@ -173,7 +173,7 @@ struct frag_tile {
                         product(sum, a[s][0], x[0], x[1]);
                         product(sum, a[s][1], x[2], x[3]);
                     } else {
-                        add_part<kScheme>(a[s], x, of_row, factor[s], least[s], sum);
+                        add_part<kScheme == ATLAS_SCHEME_Q4_1>(a[s], x, of_row, factor[s], least[s], sum);
                     }
                 }
             }

@@ -10,6 +10,7 @@
 #pragma once
 #include "lib/cuda/ptx/cluster.cuh"
 #include "lib/cuda/weight/add.cuh"
+#include "lib/cuda/weight/minima.cuh"
 #include "lib/cuda/weight/split_weights.cuh"
 #include "lib/cuda/weight/unit.cuh"
 
@@ -255,30 +256,35 @@ struct split {
     // Products of single warps, which wait for no others: what takes time here is decoding, and scales of 32 columns can be those of sums.
     __device__ void multiply_warps(stage<kStages> &now, float (&c)[kStrips][kRows / 2]) const {
         using unit_t = unit<kScheme>;
-        using product_t = unit_product<kScheme, kRows / 8, kStrips, kLifts, true>;
-        const ones<kScheme> one;
+        using product_t = unit_product<kScheme, kRows / 8, kStrips, kLifts, true, false>;
+        static_assert(kScheme != ATLAS_SCHEME_Q4_1 || kUnits == 2 && kRows == 16, "minima of two units at once");
         constexpr float kNone[kStrips] = {};
         auto &sums = reinterpret_cast<float(&)[kStrips][kRows / 8][4]>(c);  // of the same lanes in the same order
         const uint32_t own = (warp() / 4 * kStrips * 4 + warp() % 4) * kPieceBytes;
         const uint32_t codes = held(own + unit_t::codes_at()), scales = held(own + unit_t::scales_at());
+        minima<kScheme> least;
         uint32_t lines[kRows / 8];
 #pragma unroll
         for (int j = 0; j < kRows / 8; j++) lines[j] = held(lane() % 8 * 128 + (lane() / 8 ^ lane() % 8) * 16) + j * 1024;
         for (int u = begin; u < end; u += kUnits, now.next()) {
             wait_full(now);
+            least.begin();
             const auto times = [&](int i) {
                 const uint32_t at = weights(now.slot) + i * unit_t::kBytes, x = rows(now.slot) + i * kRowBytes;
                 product_t p;
                 p.load(at + codes, at + scales, 4 * kPieceBytes, x, lines);
-                p.multiply(one, x, lines, cols - (u + i) * 64, kNone, sums);
+                p.multiply(least.unit_of(i), x, lines, cols - (u + i) * 64, kNone, sums);
             };
             if (u + kUnits <= end) {
 #pragma unroll
                 for (int i = 0; i < kUnits; i++) times(i);
             } else {
-#pragma unroll 1
-                for (int i = 0; u + i < end; i++) times(i);
+#pragma unroll
+                for (int i = 0; i < kUnits - 1; i++)
+                    if (u + i < end) times(i);
             }
+#pragma unroll
+            for (int s = 0; s < kStrips; s++) least.multiply(weights(now.slot) + own + s * 4 * kPieceBytes, sums[s]);
             release(now.slot);
         }
     }

@@ -20,25 +20,24 @@ __device__ __forceinline__ uint32_t held(uint32_t x) {
 // Ones: their product with activations is the sum of 32 columns, by which q4_1's minima are multiplied. It serves all strips.
 template <atlas_Scheme kScheme>
 struct ones {
-    __device__ void sum(const uint32_t (&)[4], float (&c)[4]) const { c[0] = c[1] = c[2] = c[3] = 0; }
+    __device__ void take(int, int, const uint32_t (&)[4], float (&)[4]) const {}
 };
 template <>
 struct ones<ATLAS_SCHEME_Q4_1> {
-    static constexpr uint32_t kTwoMinus126 = 0x00800080;
+    static constexpr uint32_t kOne = 0x00010001;  // 2⁻¹³³, as codes have it
     uint32_t a[4];
 
     __device__ ones() {
         const uint32_t y = blockDim.y - 1, z = blockDim.z - 1;  // zero, which the compiler does not know: it would make all four anew for every product
-        a[0] = held(kTwoMinus126 + y), a[1] = held(kTwoMinus126 + y), a[2] = held(kTwoMinus126 + z), a[3] = held(kTwoMinus126 + z);
+        a[0] = held(kOne + y), a[1] = held(kOne + y), a[2] = held(kOne + z), a[3] = held(kOne + z);
     }
-    // x: lifted activations.
-    __device__ void sum(const uint32_t (&x)[4], float (&c)[4]) const {
+    // c = the sums of a half's tile, whichever it is, of lifted activations.
+    __device__ void take(int, int, const uint32_t (&x)[4], float (&c)[4]) const {
 #pragma unroll
         for (int i = 0; i < 4; i++) c[i] = 0;
         product(c, a, x[0], x[1]), product(c, a, x[2], x[3]);
     }
 };
-constexpr float kOfMinima = 0x1p-7f;  // 2⁻¹³³, as codes are, is one
 
 template <atlas_Scheme kScheme>
 struct unit {
@@ -82,11 +81,12 @@ struct unit {
     // which lie scales_at() after it.
     __device__ static int codes_at() { return layout::lane_at(); }
     __device__ static int scales_at() { return 512 + lane() / 4 * (kScheme == ATLAS_SCHEME_Q8_0 ? 4 : 8); }
+    template <bool kMinima = kScheme == ATLAS_SCHEME_Q4_1>
     __device__ void load(uint32_t lane_codes, uint32_t lane_scales) {
 #pragma unroll
         for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(lane_codes + v * layout::kNext);
         if constexpr (layout::kFour) scales[0] = load_shared2(lane_scales);
-        if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = load_shared2(lane_scales + 64);
+        if constexpr (kMinima) scales[1] = load_shared2(lane_scales + 64);
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
             for (int b = 0; b < 2; b++) scales[b].x = load_shared1(lane_scales + b * layout::kBlock);
@@ -123,10 +123,7 @@ struct unit {
         const float2 d = of_half(scales[0], scales[1], half);
         return {d.x, kScheme == ATLAS_SCHEME_Q4_1 ? d.y * 0x1p-4f : d.y};
     }
-    __device__ float2 minima(int half) const {
-        const float2 m = of_half(scales[1], scales[1], half);
-        return {m.x * kOfMinima, m.y * kOfMinima};
-    }
+    __device__ float2 minima(int half) const { return of_half(scales[1], scales[1], half); }
 
   private:
     __device__ static float2 of_half(uint2 first, uint2 second, int half) {
@@ -159,6 +156,7 @@ struct unit<ATLAS_SCHEME_BF16> {
     }
     __device__ static int codes_at() { return 0; }
     __device__ static int scales_at() { return 0; }
+    template <bool = false>
     __device__ void load(uint32_t from, uint32_t) {
         const uint32_t row = from + lane() % 16 * 128;
 #pragma unroll
@@ -197,10 +195,9 @@ __device__ inline void lift(uint32_t (&x)[4]) {
     for (int i = 0; i < 4; i++) x[i] = multiply_pair(x[i], kTwo64);
 }
 
-// c += products of 32 columns, which have scales of their own. sum: that of the activations, which q4_1 needs.
-template <atlas_Scheme kScheme>
+// c += products of 32 columns, which have scales of their own. sum: that of the activations, by which q4_1's minima are multiplied where kMinima.
+template <bool kMinima>
 __device__ __forceinline__ void add_part(const uint32_t (&a)[2][4], const uint32_t (&x)[4], const float (&sum)[4], float2 factor, float2 least, float (&c)[4]) {
-    constexpr bool kMinima = kScheme == ATLAS_SCHEME_Q4_1;
     float p[4] = {};
     product(p, a[0], x[0], x[1]);
     product(p, a[1], x[2], x[3]);
@@ -214,9 +211,10 @@ __device__ __forceinline__ void add_part(const uint32_t (&a)[2][4], const uint32
 // Who sees to it that activations are lifted, where the scheme wants that: whoever brought the rows, or the product; or f8's codes are exact.
 enum lifting { kLifted, kLifts, kExact };
 
-// c += a unit of strips, strip_bytes apart, times activations. Row r of tile j lies at x + lanes[j] for the lane whose turn it
-// is in ldmatrix; where kSwizzled, rows lie in the swizzle of 128 bytes. left: columns that there are; block: f8block's scale of each strip.
-template <atlas_Scheme kScheme, int kTiles, int kStrips, lifting kLifting = kLifts, bool kSwizzled = false>
+// c += a unit of strips, strip_bytes apart, times activations, and where kMinima q4_1's minima times their sums. Row r of tile j lies at
+// x + lanes[j] for the lane whose turn it is in ldmatrix; where kSwizzled, rows lie in the swizzle of 128 bytes. left: columns that
+// there are; block: f8block's scale of each strip.
+template <atlas_Scheme kScheme, int kTiles, int kStrips, lifting kLifting = kLifts, bool kSwizzled = false, bool kMinima = kScheme == ATLAS_SCHEME_Q4_1>
 struct unit_product {
     using unit_t = unit<kScheme>;
     static constexpr bool kWidens = kLifting == kExact && unit_t::kRaw;
@@ -239,20 +237,22 @@ struct unit_product {
 #pragma unroll
             for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], rows + lanes[j]), load_matrices(x[j][1], half_at(rows + lanes[j], 1));
 #pragma unroll
-        for (int s = 0; s < kStrips; s++) weights[s].load(codes + s * strip_bytes, scales + s * strip_bytes);
+        for (int s = 0; s < kStrips; s++) weights[s].template load<kMinima>(codes + s * strip_bytes, scales + s * strip_bytes);
     }
-    __device__ void multiply(const ones<kScheme> &one, uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
+    // sums: ones, or others that are given what ones would add up (minima.cuh).
+    template <typename Sums>
+    __device__ void multiply(const Sums &sums, uint32_t rows, const uint32_t (&lanes)[kTiles], int left, const float (&block)[kStrips], float (&c)[kStrips][kTiles][4]) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if (unit_t::kHalves && half && left <= 32) break;
             if constexpr (!kEarly)
 #pragma unroll
                 for (int j = 0; j < kTiles; j++) load_matrices(x[j][0], half_at(rows + lanes[j], half));
-            float sum[kTiles][4];
+            float sum[kTiles][4] = {};
 #pragma unroll
             for (int j = 0; j < kTiles; j++) {
                 if constexpr (unit_t::kLifts && kLifting != kLifted && !kWidens) lift(x[j][kEarly ? half : 0]);
-                one.sum(x[j][kEarly ? half : 0], sum[j]);
+                sums.take(half, j, x[j][kEarly ? half : 0], sum[j]);
             }
 #pragma unroll
             for (int s = 0; s < kStrips; s++) {
@@ -266,7 +266,7 @@ struct unit_product {
                         product(c[s][j], a[0], b[0], b[1]);
                         product(c[s][j], a[1], b[2], b[3]);
                     } else {
-                        add_part<kScheme>(a, b, sum[j], factor, least, c[s][j]);
+                        add_part<kMinima>(a, b, sum[j], factor, least, c[s][j]);
                     }
                 }
             }
