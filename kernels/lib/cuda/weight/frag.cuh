@@ -121,7 +121,7 @@ struct frag {
     static_assert(kFour || kRaw || kScheme == ATLAS_SCHEME_Q8_0, "a frag layout");
 
     // Sums of products are to be multiplied by this.
-    static constexpr float kFactor = kScheme == ATLAS_SCHEME_NVFP4 ? 256.0f : 1.0f;
+    static constexpr float kFactor = kScheme == ATLAS_SCHEME_NVFP4 ? 256.0f : kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_Q4_0 ? 64.0f : 1.0f;
 
     __device__ static int blocks(int cols) { return (cols + kCols - 1) / kCols; }
     __device__ static size_t strip_bytes(int cols) { return size_t(blocks(cols)) * kBlock; }

@@ -48,14 +48,25 @@ struct copy_strips {
     }
 };
 
-// Byte i of a word and 128 (nibbles), or twice that and 2¹⁶ (any).
+// A scale in f16, as pairs of bf16: its first eight bits, and the other three.
+struct two_parts {
+    uint32_t high, low;
+    // Times whole numbers, rounded once: the second product is exact (nibbles), or so small that its rounding hardly matters (bytes).
+    __device__ uint32_t times(uint32_t c) const { return multiply_add_pair(c, high, multiply_pair(c, low)); }
+};
+// Both scales of a word.
+__device__ inline void take_apart(uint32_t w, two_parts &first, two_parts &second) {
+    const uint32_t most = w & 0xfff8fff8;
+    const __half2 rest = __hsub2(reinterpret_cast<const __half2 &>(w), reinterpret_cast<const __half2 &>(most));
+    const float2 high = __half22float2(reinterpret_cast<const __half2 &>(most)), low = __half22float2(rest);
+    const auto pair = [](float x) { return __byte_perm(__float_as_uint(x), 0, 0x3232); };
+    first = {pair(high.x), pair(low.x)}, second = {pair(high.y), pair(low.y)};
+}
+
+// Byte i of a word, a nibble, and 128.
 template <int i>
 __device__ inline float raise_nibble(uint32_t w) {
     return __uint_as_float(__byte_perm(w, 0x00004300, 0x5044 | i << 8));
-}
-template <int i>
-__device__ inline float raise_byte(uint32_t w) {
-    return __uint_as_float(__byte_perm(w, 0x00478000, 0x6504 | i << 4));
 }
 __device__ inline float2 widen_halves(uint32_t x) { return __half22float2(reinterpret_cast<const __half2 &>(x)); }
 
@@ -67,38 +78,40 @@ __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
     uint4 codes[layout::kVectors];
 #pragma unroll
     for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(from + v * layout::kNext + layout::lane_at());
-    if constexpr (kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1) {
-        const uint2 low = load_shared2(from + 512 + g * 8);
-        const float2 d[2] = {widen_halves(low.x), widen_halves(low.y)};  // of rows g and g+8
-        float2 m[2] = {{-136 * d[0].x, -136 * d[0].y}, {-136 * d[1].x, -136 * d[1].y}};
-        if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
-            const uint2 minima = load_shared2(from + 576 + g * 8);
-            const float2 least[2] = {widen_halves(minima.x), widen_halves(minima.y)};
+    const uint32_t words[4] = {codes[0].x, codes[0].y, codes[0].z, codes[0].w};
+    if constexpr (kScheme == ATLAS_SCHEME_Q4_0) {
+        const uint2 scales = load_shared2(from + 512 + g * 8);
+        two_parts d[2][2];  // of rows g and g+8, in both halves
+        take_apart(scales.x, d[0][0], d[0][1]), take_apart(scales.y, d[1][0], d[1][1]);
 #pragma unroll
-            for (int r = 0; r < 2; r++) m[r] = {fmaf(-128, d[r].x, least[r].x), fmaf(-128, d[r].y, least[r].y)};
+        for (int k = 0; k < 4; k++) {
+            decode_nibbles(words[k], a[k]);
+#pragma unroll
+            for (int i = 0; i < 4; i++) a[k][i] = d[i % 2][k / 2].times(a[k][i]);
         }
-        const uint32_t words[4] = {codes[0].x, codes[0].y, codes[0].z, codes[0].w};
+    } else if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {  // in f32, where a code's product and the minimum are rounded once
+        const uint2 scales = load_shared2(from + 512 + g * 8), minima = load_shared2(from + 576 + g * 8);
+        const float2 d[2] = {widen_halves(scales.x), widen_halves(scales.y)}, m[2] = {widen_halves(minima.x), widen_halves(minima.y)};
 #pragma unroll
         for (int k = 0; k < 4; k++)
 #pragma unroll
             for (int r = 0; r < 2; r++) {
                 const uint32_t w = words[k] >> 4 * r & 0x0f0f0f0f;
-                const float scale = k < 2 ? d[r].x : d[r].y, least = k < 2 ? m[r].x : m[r].y;
+                const float scale = k < 2 ? d[r].x : d[r].y, least = fmaf(-128, scale, k < 2 ? m[r].x : m[r].y);
                 a[k][r] = narrow(fmaf(raise_nibble<0>(w), scale, least), fmaf(raise_nibble<2>(w), scale, least));
                 a[k][2 + r] = narrow(fmaf(raise_nibble<1>(w), scale, least), fmaf(raise_nibble<3>(w), scale, least));
             }
     } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
 #pragma unroll
         for (int b = 0; b < 2; b++) {
-            float2 d = widen_halves(load_shared1(from + b * layout::kBlock + 512 + g * 4));
-            if (b && half) d = {};
-            const float scale[2] = {d.x * 0.5f, d.y * 0.5f}, least[2] = {-32896 * d.x, -32896 * d.y};
-            const uint32_t words[4] = {codes[b].x, codes[b].y, codes[b].z, codes[b].w};
+            two_parts d[2];
+            take_apart(b && half ? 0 : load_shared1(from + b * layout::kBlock + 512 + g * 4), d[0], d[1]);
+            const uint32_t pairs[4] = {codes[b].x, codes[b].y, codes[b].z, codes[b].w};
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const uint32_t w = words[i] ^ 0x80808080;
-                a[2 * b + i / 2][i % 2 * 2] = narrow(fmaf(raise_byte<0>(w), scale[0], least[0]), fmaf(raise_byte<2>(w), scale[0], least[0]));
-                a[2 * b + i / 2][i % 2 * 2 + 1] = narrow(fmaf(raise_byte<1>(w), scale[1], least[1]), fmaf(raise_byte<3>(w), scale[1], least[1]));
+                uint32_t &first = a[2 * b + i / 2][i % 2 * 2], &second = a[2 * b + i / 2][i % 2 * 2 + 1];
+                decode_bytes(pairs[i], first, second);
+                first = d[0].times(first), second = d[1].times(second);
             }
         }
     } else {

@@ -45,7 +45,7 @@ struct unit {
     static constexpr int kBytes = 64 / layout::kCols * layout::kBlock, kPitch = kBytes;
     static constexpr bool kHalves = layout::kCols == 32;  // which may be all there is
     static constexpr bool kPartial = kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_NVFP4;
-    static constexpr float kFactor = kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_Q4_0 ? 64.0f : layout::kFactor;  // of sums of exact fragments
+    static constexpr float kFactor = layout::kFactor;  // of sums of exact fragments
     // Whether activations are to be lifted, for fragments as they are decoded; then of their sums.
     static constexpr bool kLifts = layout::kRaw || kScheme == ATLAS_SCHEME_Q4_1;
     static constexpr float kLiftedFactor = !kLifts ? kFactor : layout::kRaw ? 0x1p56f : 0x1p69f;
