@@ -31,7 +31,7 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 	for i := range prompt {
 		prompt[i] = int32(i*i*31+7*i+1) % 4096
 	}
-	logits := func(h instance.Hardware, kv op.DType) []float32 {
+	logits := func(t *testing.T, h instance.Hardware, scheme op.Scheme, kv op.DType) []float32 {
 		config, err := weights.ParseConfig("config.json", []byte(billion))
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer target.Device.Close()
-		checkpoint, err := instance.Dummy(target, config, op.SchemeBF16)
+		checkpoint, err := instance.Dummy(target, config, scheme)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,13 +59,17 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 		}
 		return all
 	}
-	got, want := logits(gpu, op.BF16), logits(instance.Hardware{Bundles: bundles(), Name: cpu, Exact: true}, op.F32)
-	vocab, worst := len(want)/len(prompt), 0.0
-	for i := range prompt {
-		worst = max(worst, relative(got[i*vocab:(i+1)*vocab], want[i*vocab:(i+1)*vocab]))
-	}
-	t.Logf("largest relative L2 difference %.2e over %d positions", worst, len(prompt))
-	if !(worst <= 4e-2) {
-		t.Errorf("relative L2 differences reach %.2e, want at most 4e-2", worst)
+	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ4_K, op.SchemeQ5_0} { // GPUs keep blocks of the last two in others
+		t.Run(scheme.String(), func(t *testing.T) {
+			got, want := logits(t, gpu, scheme, op.BF16), logits(t, instance.Hardware{Bundles: bundles(), Name: cpu, Exact: true}, scheme, op.F32)
+			vocab, worst := len(want)/len(prompt), 0.0
+			for i := range prompt {
+				worst = max(worst, relative(got[i*vocab:(i+1)*vocab], want[i*vocab:(i+1)*vocab]))
+			}
+			t.Logf("largest relative L2 difference %.2e over %d positions", worst, len(prompt))
+			if !(worst <= 4e-2) {
+				t.Errorf("relative L2 differences reach %.2e, want at most 4e-2", worst)
+			}
+		})
 	}
 }

@@ -31,8 +31,24 @@ type Counter struct {
 	Staging   int64 // bytes of the largest matrix as the checkpoint stores it
 	Wants     []weights.Want
 	kept      map[string]op.Scheme // by tensor; 0 for what becomes f32
-	converted map[tensor.Type]int  // matrices that become bf16
+	converted map[conversion]int   // matrices
 	problems  []problem
+}
+
+// conversion is what becomes of a stored type.
+type conversion struct {
+	from tensor.Type
+	to   op.Scheme
+}
+
+func (c conversion) String() string {
+	switch {
+	case c.to == op.SchemeBF16:
+		return fmt.Sprintf("stored as %s are dequantised and rounded once to bf16", c.from)
+	case c.from == tensor.Q4_K:
+		return fmt.Sprintf("stored as %s are kept as %s, the scale and the minimum of each 32 rounded once to f16", c.from, c.to)
+	}
+	return fmt.Sprintf("stored as %s are kept as %s, exactly", c.from, c.to)
 }
 
 // problem is something that is wrong with one or more tensors.
@@ -49,7 +65,7 @@ type Sizer interface {
 
 // NewCounter counts for a kernel set. stored tells how a tensor is stored, and whether there is one: see Stored.
 func NewCounter(set Sizer, stored func(name string) (Storage, bool)) *Counter {
-	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[tensor.Type]int{}}
+	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[conversion]int{}}
 }
 
 // want notes a tensor and what becomes of it, and whether that is news: two matrices may share one.
@@ -131,8 +147,8 @@ func (c *Counter) part(p model.Part, cols int64) {
 	if s.Scheme == op.SchemeNVFP4 {
 		codes.Shape = []int64{rows, cols / 2}
 	}
-	if c.want(codes, s.Scheme) && s.Scheme == op.SchemeBF16 && s.Type != tensor.BF16 {
-		c.converted[s.Type]++
+	if c.want(codes, s.Scheme) && s.converts() {
+		c.converted[conversion{s.Type, s.Scheme}]++
 	}
 	if s.blocks.Name != "" {
 		blocks := weights.Want{Name: s.blocks.Name, Shape: []int64{rows, cols / 16}}
@@ -227,11 +243,11 @@ func (c *Counter) Kept(name string) string {
 	return op.F32.String()
 }
 
-// Converted says, one line per stored type, which matrices are kept in another type than the checkpoint's.
+// Converted says, one line per stored type, which matrices are kept in another form than the checkpoint's.
 func (c *Counter) Converted() []string {
 	var lines []string
-	for t, n := range c.converted {
-		lines = append(lines, fmt.Sprintf("%d tensors stored as %s are dequantised and rounded once to bf16", n, t))
+	for what, n := range c.converted {
+		lines = append(lines, fmt.Sprintf("%d tensors %s", n, what))
 	}
 	slices.Sort(lines)
 	return lines

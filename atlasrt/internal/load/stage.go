@@ -10,7 +10,6 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -73,9 +72,9 @@ func (l *Loader) stage(b *batch, to op.Ptr, w op.Weight, parts []model.Part) (fa
 	return factors
 }
 
-// codes adds a tensor, converted where its type has no kernels.
+// codes adds a tensor, converted where it is kept in another form.
 func (l *Loader) codes(b *batch, s Storage, to op.Ptr, bytes int64) error {
-	if s.Scheme != op.SchemeBF16 || s.Type == tensor.BF16 {
+	if !s.converts() {
 		return l.tensor(b, s.Name, to, bytes)
 	}
 	t, err := l.checkpoint.Tensor(s.Name)
@@ -83,14 +82,14 @@ func (l *Loader) codes(b *batch, s Storage, to op.Ptr, bytes int64) error {
 		return err
 	}
 	defer l.checkpoint.Release(t)
-	if 2*t.Elements() != bytes {
-		return fmt.Errorf("%s has %d elements, not %d", t.Info, t.Elements(), bytes/2)
+	if s.Scheme.RawBytes(1, t.Elements()) != bytes {
+		return fmt.Errorf("%s has %d elements, which are not %d bytes of %s", t.Info, t.Elements(), bytes, s.Scheme)
 	}
-	rounded := make([]byte, bytes)
-	if err := toBF16(rounded, t); err != nil {
+	converted := make([]byte, bytes)
+	if err := convert(converted, s.Scheme, t); err != nil {
 		return wrap(t, err)
 	}
-	b.add(to, rounded)
+	b.add(to, converted)
 	return nil
 }
 

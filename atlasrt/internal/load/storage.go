@@ -10,21 +10,43 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// SchemeOf is how a stored type is kept on a device that has kernels for it. Types that have none anywhere become bf16.
-func SchemeOf(t tensor.Type) op.Scheme {
-	switch t {
-	case tensor.Q8_0:
-		return op.SchemeQ8_0
-	case tensor.Q4_0:
-		return op.SchemeQ4_0
-	case tensor.Q4_1:
-		return op.SchemeQ4_1
-	case tensor.Q5_0:
-		return op.SchemeQ5_0
-	case tensor.Q4_K:
-		return op.SchemeQ4_K
-	case tensor.Q6_K:
-		return op.SchemeQ6_K
+// forms are how GGUF's block types may be kept on a device, the best first: as they are, or as blocks of another type that holds them
+// (gguf.Repack). What a device has kernels for none of becomes bf16.
+var forms = map[tensor.Type][]op.Scheme{
+	tensor.Q8_0:   {op.SchemeQ8_0},
+	tensor.Q4_0:   {op.SchemeQ4_0},
+	tensor.Q4_1:   {op.SchemeQ4_1},
+	tensor.Q5_0:   {op.SchemeQ5_0, op.SchemeQ8_0},
+	tensor.Q4_K:   {op.SchemeQ4_K, op.SchemeQ4_1},
+	tensor.Q6_K:   {op.SchemeQ6_K},
+	tensor.IQ4_NL: {op.SchemeQ8_0},
+}
+
+// typeOf is what the blocks of a scheme are called in a file; 0 for schemes that have none.
+func typeOf(s op.Scheme) tensor.Type {
+	switch s {
+	case op.SchemeQ8_0:
+		return tensor.Q8_0
+	case op.SchemeQ4_0:
+		return tensor.Q4_0
+	case op.SchemeQ4_1:
+		return tensor.Q4_1
+	case op.SchemeQ5_0:
+		return tensor.Q5_0
+	case op.SchemeQ4_K:
+		return tensor.Q4_K
+	case op.SchemeQ6_K:
+		return tensor.Q6_K
+	}
+	return 0
+}
+
+// formOn is how a stored type is kept by a set.
+func formOn(set Sizer, t tensor.Type) op.Scheme {
+	for _, s := range forms[t] {
+		if set.PackedBytes(s, 1, int32(s.Block())) > 0 {
+			return s
+		}
 	}
 	return op.SchemeBF16
 }
@@ -43,16 +65,24 @@ type Storage struct {
 	problem   string       // why it cannot be served
 }
 
-// Plain is a tensor that holds elements or GGUF's blocks.
-func Plain(info weights.Info) Storage { return Storage{Info: info, Scheme: SchemeOf(info.Type)} }
+// Plain is a tensor that holds elements, or blocks that are to become such.
+func Plain(info weights.Info) Storage { return Storage{Info: info, Scheme: op.SchemeBF16} }
+
+// converts reports whether the codes are kept in another form than the checkpoint has.
+func (s Storage) converts() bool {
+	if s.Scheme == op.SchemeBF16 {
+		return s.Type != tensor.BF16
+	}
+	return s.Type.Quantized() && s.Type != typeOf(s.Scheme)
+}
 
 // served ends the message about a quantisation that is not.
 const served = "served are FP8 (e4m3) with weight_scale of a tensor or its rows or with weight_scale_inv of blocks, NVFP4 of modelopt and " +
 	"compressed-tensors, and GGUF files"
 
 // Stored finds how a checkpoint keeps a tensor that a model knows by name, and whether there is one. A linear is quantised
-// where its scales are; what config.json says only names the method and the size of blocks. GGUF's blocks become bf16 where set has
-// no kernels for them.
+// where its scales are; what config.json says only names the method and the size of blocks. GGUF's blocks are kept in a form that set has
+// kernels for.
 func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
 	config := c.Config().Object("quantization_config")
 	f := finder{info: c.Info, method: config.StringOr("quant_method", ""), blockRows: 128, blockCols: 128}
@@ -67,8 +97,8 @@ func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
 	}
 	return func(name string) (Storage, bool) {
 		s, ok := f.find(name)
-		if s.Type.Quantized() && set.PackedBytes(s.Scheme, 1, int32(s.Scheme.Block())) == 0 {
-			s.Scheme = op.SchemeBF16
+		if s.Type.Quantized() {
+			s.Scheme = formOn(set, s.Type)
 		}
 		return s, ok
 	}

@@ -90,13 +90,15 @@ func q8_0(dst []float32, b []byte) {
 	}
 }
 
+// levelsIQ4_NL is what the nibbles of iq4_NL stand for.
+var levelsIQ4_NL = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
+
 // iq4_NL is d f16, 16 bytes of nibbles that index a table: d·table[q].
 func iq4_NL(dst []float32, b []byte) {
-	table := [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 	d := half(b)
 	for i, q := range b[2:18] {
-		dst[i] = d * table[q&15]
-		dst[i+16] = d * table[q>>4]
+		dst[i] = d * float32(levelsIQ4_NL[q&15])
+		dst[i+16] = d * float32(levelsIQ4_NL[q>>4])
 	}
 }
 
