@@ -66,9 +66,11 @@ func groupsOfQ4_K(dst, b []byte) error {
 			}
 			binary.LittleEndian.PutUint16(to[2*i:], rounded)
 		}
-		of := codes[g/2*32:][:32]
-		for i := range 16 {
-			to[4+i] = of[i]>>(g%2*4)&15 | of[i+16]>>(g%2*4)&15<<4
+		nibbles := func(at int) uint64 {
+			return binary.LittleEndian.Uint64(codes[g/2*32+at:]) >> (g % 2 * 4) & 0x0f0f0f0f0f0f0f0f
+		}
+		for i := 0; i < 16; i += 8 {
+			binary.LittleEndian.PutUint64(to[4+i:], nibbles(i)|nibbles(i+16)<<4)
 		}
 	}
 	return nil
