@@ -220,6 +220,8 @@ var Kernels = [...]string{
 	"atlas_fill",
 	"atlas_gated_linear_bf16_wide",
 	"atlas_gated_linear_bf16_1",
+	"atlas_gated_linear_q8_0_unpacked_0",
+	"atlas_gated_linear_q8_0_unpacked_1",
 	"atlas_gated_linear_q8_0_fixed_1",
 	"atlas_gated_linear_q8_0_1",
 	"atlas_gated_linear_q8_0_4",
@@ -228,6 +230,8 @@ var Kernels = [...]string{
 	"atlas_gated_linear_q4_0_1",
 	"atlas_gated_linear_q4_0_4",
 	"atlas_gated_linear_q4_0_8",
+	"atlas_gated_linear_q4_1_unpacked_0",
+	"atlas_gated_linear_q4_1_unpacked_1",
 	"atlas_gated_linear_q4_1_fixed_1",
 	"atlas_gated_linear_q4_1_1",
 	"atlas_gated_linear_q4_1_4",
@@ -284,6 +288,8 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_split_32_large",
 	"atlas_linear_q8_0_split_32_middle",
 	"atlas_linear_q8_0_split_32",
+	"atlas_linear_q8_0_unpacked_0",
+	"atlas_linear_q8_0_unpacked_1",
 	"atlas_linear_q8_0_split_64_large",
 	"atlas_linear_q8_0_split_64_middle",
 	"atlas_linear_q8_0_split_64_small",
@@ -331,6 +337,8 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_split_32_large",
 	"atlas_linear_q4_1_split_32_middle",
 	"atlas_linear_q4_1_split_32",
+	"atlas_linear_q4_1_unpacked_0",
+	"atlas_linear_q4_1_unpacked_1",
 	"atlas_linear_q4_1_split_64_large",
 	"atlas_linear_q4_1_split_64_middle",
 	"atlas_linear_q4_1_split_64_small",
@@ -406,6 +414,8 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_4_long",
 	"atlas_linear_f8block_8_long",
 	"atlas_linear_f8block",
+	"atlas_linear_nvfp4_unpacked_0",
+	"atlas_linear_nvfp4_unpacked_1",
 	"atlas_linear_nvfp4_split_16_large",
 	"atlas_linear_nvfp4_split_16_middle",
 	"atlas_linear_nvfp4_split_16",
@@ -413,8 +423,6 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_64_large",
 	"atlas_linear_nvfp4_split_64_middle",
 	"atlas_linear_nvfp4_split_64",
-	"atlas_linear_nvfp4_unpacked_0",
-	"atlas_linear_nvfp4_unpacked_1",
 	"atlas_linear_nvfp4_wide_128x256",
 	"atlas_linear_nvfp4_wide_128x128",
 	"atlas_linear_nvfp4_wide_64x128",
@@ -1221,12 +1229,12 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
 // kernels/h200/base/bf16/linear_few.toml:186;
+// kernels/h200/frag/unpacked.toml:22;
 // kernels/h200/frag/few.toml:41, 115, 127, 139;
 // kernels/h200/base/f8/linear_wide.toml:138, 197;
 // kernels/h200/e4m3/half.toml:52;
 // kernels/h200/e4m3/fused.toml:50, 62, 74;
 // kernels/h200/base/f8block/linear_wide.toml:89, 109;
-// kernels/h200/base/nvfp4/linear_wide.toml:149;
 // kernels/h200/base/nvfp4/linear_few.toml:225, 237, 249, 261.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	switch a.W.Scheme {
@@ -1241,6 +1249,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeQ8_0:
 		switch {
+		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchGatedLinearQ8_0Unpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ8_0Fixed_1(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1267,6 +1277,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeQ4_1:
 		switch {
+		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchGatedLinearQ4_1Unpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ4_1Fixed_1(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1337,6 +1349,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split.toml:3, 17, 32, 47, 62, 75, 90;
+// kernels/h200/frag/unpacked.toml:2;
 // kernels/h200/base/q8_0/linear_wide.toml:2, 16, 31, 46, 85, 98, 111;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
@@ -1348,7 +1361,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 169, 182, 195;
+// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 142, 155;
 // kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106, 119.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
@@ -1418,6 +1431,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
 			s.launchLinearQ8_0Split_32(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchLinearQ8_0Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ8_0Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
@@ -1518,6 +1533,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
 			s.launchLinearQ4_1Split_32(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchLinearQ4_1Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ4_1Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
@@ -1661,6 +1678,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeNVFP4:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchLinearNvfp4Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
 			s.launchLinearNvfp4Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
@@ -1675,8 +1694,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_64Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearNvfp4Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearNvfp4Wide_128x256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
@@ -3832,11 +3849,31 @@ func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
+// launchGatedLinearQ8_0Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
+func (s *Set) launchGatedLinearQ8_0Unpacked(q op.Stream, a op.GatedLinear) {
+	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[203], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments argumentsGatedLinear
+			_         [24]byte
+			tiles     [1]op.TensorMap
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[204], g)
+	}
+}
+
 // launchGatedLinearQ8_0Fixed_1: kernels/h200/frag/few.toml:41, order fixed.
 func (s *Set) launchGatedLinearQ8_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[205], g)
 	}
 }
 
@@ -3844,7 +3881,7 @@ func (s *Set) launchGatedLinearQ8_0Fixed_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[204], g)
+		q.Launch(s.kernels[206], g)
 	}
 }
 
@@ -3852,7 +3889,7 @@ func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[207], g)
 	}
 }
 
@@ -3860,7 +3897,7 @@ func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[206], g)
+		q.Launch(s.kernels[208], g)
 	}
 }
 
@@ -3868,7 +3905,7 @@ func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[209], g)
 	}
 }
 
@@ -3876,7 +3913,7 @@ func (s *Set) launchGatedLinearQ4_0Fixed_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[208], g)
+		q.Launch(s.kernels[210], g)
 	}
 }
 
@@ -3884,7 +3921,7 @@ func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[211], g)
 	}
 }
 
@@ -3892,7 +3929,27 @@ func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[210], g)
+		q.Launch(s.kernels[212], g)
+	}
+}
+
+// launchGatedLinearQ4_1Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
+func (s *Set) launchGatedLinearQ4_1Unpacked(q op.Stream, a op.GatedLinear) {
+	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[213], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments argumentsGatedLinear
+			_         [24]byte
+			tiles     [1]op.TensorMap
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[214], g)
 	}
 }
 
@@ -3900,7 +3957,7 @@ func (s *Set) launchGatedLinearQ4_0_8(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[215], g)
 	}
 }
 
@@ -3908,7 +3965,7 @@ func (s *Set) launchGatedLinearQ4_1Fixed_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[212], g)
+		q.Launch(s.kernels[216], g)
 	}
 }
 
@@ -3916,7 +3973,7 @@ func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[217], g)
 	}
 }
 
@@ -3924,7 +3981,7 @@ func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[218], g)
 	}
 }
 
@@ -3933,11 +3990,11 @@ func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[215], g)
+		q.Launch(s.kernels[219], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[216], g)
+		q.Launch(s.kernels[220], g)
 	}
 }
 
@@ -3946,7 +4003,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[217], g)
+		q.Launch(s.kernels[221], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -3957,7 +4014,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[218], g)
+		q.Launch(s.kernels[222], g)
 	}
 }
 
@@ -3965,7 +4022,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8Half_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264/1, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[219], g)
+		q.Launch(s.kernels[223], g)
 	}
 }
 
@@ -3973,7 +4030,7 @@ func (s *Set) launchGatedLinearF8Half_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[220], g)
+		q.Launch(s.kernels[224], g)
 	}
 }
 
@@ -3981,7 +4038,7 @@ func (s *Set) launchGatedLinearF8_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[225], g)
 	}
 }
 
@@ -3989,7 +4046,7 @@ func (s *Set) launchGatedLinearF8_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[226], g)
 	}
 }
 
@@ -3998,11 +4055,11 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x192(q op.Stream, a op.GatedLinear
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[223], g)
+		q.Launch(s.kernels[227], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[224], g)
+		q.Launch(s.kernels[228], g)
 	}
 }
 
@@ -4011,11 +4068,11 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[225], g)
+		q.Launch(s.kernels[229], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[226], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -4023,7 +4080,7 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear
 func (s *Set) launchGatedLinearF8blockHalf_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264/2, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[227], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -4031,7 +4088,7 @@ func (s *Set) launchGatedLinearF8blockHalf_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[228], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -4039,7 +4096,7 @@ func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -4047,16 +4104,16 @@ func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
-// launchGatedLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:149, order unpacked.
+// launchGatedLinearNvfp4Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
 func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[235], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4067,7 +4124,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -4075,7 +4132,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -4083,7 +4140,7 @@ func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -4091,7 +4148,7 @@ func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -4099,7 +4156,7 @@ func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -4114,7 +4171,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[241], g)
 	}
 }
 
@@ -4129,7 +4186,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -4144,7 +4201,7 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[239], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -4159,7 +4216,7 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -4174,7 +4231,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -4189,7 +4246,7 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -4204,7 +4261,7 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[247], g)
 	}
 }
 
@@ -4219,7 +4276,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -4234,7 +4291,7 @@ func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[249], g)
 	}
 }
 
@@ -4249,7 +4306,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -4264,7 +4321,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[247], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -4279,7 +4336,7 @@ func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -4294,7 +4351,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -4309,7 +4366,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -4324,7 +4381,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -4332,7 +4389,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -4340,7 +4397,7 @@ func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -4348,7 +4405,7 @@ func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -4356,7 +4413,7 @@ func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -4364,7 +4421,7 @@ func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -4372,7 +4429,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -4380,7 +4437,7 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
@@ -4395,7 +4452,7 @@ func (s *Set) launchLinearQ8_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -4410,7 +4467,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[260], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -4425,7 +4482,7 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[261], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -4440,7 +4497,7 @@ func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -4455,7 +4512,7 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -4470,7 +4527,7 @@ func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
@@ -4485,7 +4542,7 @@ func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
@@ -4500,7 +4557,27 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[270], g)
+	}
+}
+
+// launchLinearQ8_0Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
+func (s *Set) launchLinearQ8_0Unpacked(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[271], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments argumentsLinear
+			_         [40]byte
+			tiles     [1]op.TensorMap
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -4515,7 +4592,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -4530,7 +4607,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -4545,7 +4622,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -4560,7 +4637,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -4575,7 +4652,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -4590,7 +4667,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
@@ -4605,7 +4682,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
@@ -4613,7 +4690,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
@@ -4621,7 +4698,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
@@ -4629,7 +4706,7 @@ func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -4637,7 +4714,7 @@ func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -4645,7 +4722,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -4653,7 +4730,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -4661,7 +4738,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -4669,7 +4746,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -4677,7 +4754,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -4692,7 +4769,7 @@ func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -4707,7 +4784,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -4722,7 +4799,7 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -4737,7 +4814,7 @@ func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -4752,7 +4829,7 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -4767,7 +4844,7 @@ func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -4782,7 +4859,7 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -4797,7 +4874,7 @@ func (s *Set) launchLinearQ4_0Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -4812,7 +4889,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -4827,7 +4904,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -4842,7 +4919,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -4857,7 +4934,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -4872,7 +4949,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -4887,7 +4964,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -4902,7 +4979,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -4910,7 +4987,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -4918,7 +4995,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -4926,7 +5003,7 @@ func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -4934,7 +5011,7 @@ func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -4942,7 +5019,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -4950,7 +5027,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -4958,7 +5035,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -4966,7 +5043,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -4974,7 +5051,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -4989,7 +5066,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -5004,7 +5081,7 @@ func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -5019,7 +5096,7 @@ func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -5034,7 +5111,7 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -5049,7 +5126,7 @@ func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -5064,7 +5141,7 @@ func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -5079,7 +5156,27 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[319], g)
+	}
+}
+
+// launchLinearQ4_1Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
+func (s *Set) launchLinearQ4_1Unpacked(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[320], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments argumentsLinear
+			_         [40]byte
+			tiles     [1]op.TensorMap
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -5094,7 +5191,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -5109,7 +5206,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -5124,7 +5221,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -5139,7 +5236,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -5154,7 +5251,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
@@ -5169,7 +5266,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
@@ -5184,7 +5281,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -5192,7 +5289,7 @@ func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
@@ -5200,7 +5297,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
@@ -5208,7 +5305,7 @@ func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -5216,7 +5313,7 @@ func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
@@ -5224,7 +5321,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -5232,7 +5329,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -5240,7 +5337,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -5248,7 +5345,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -5256,7 +5353,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -5271,7 +5368,7 @@ func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -5286,7 +5383,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -5301,7 +5398,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -5316,7 +5413,7 @@ func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -5331,7 +5428,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -5346,7 +5443,7 @@ func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -5361,7 +5458,7 @@ func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -5376,7 +5473,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -5391,7 +5488,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -5406,7 +5503,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -5421,7 +5518,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -5436,7 +5533,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -5445,11 +5542,11 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[350], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -5458,11 +5555,11 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[352], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -5471,11 +5568,11 @@ func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[354], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[355], g)
 	}
 }
 
@@ -5484,7 +5581,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[356], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5495,7 +5592,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -5510,7 +5607,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -5525,7 +5622,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -5540,7 +5637,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -5548,7 +5645,7 @@ func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -5556,7 +5653,7 @@ func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -5564,7 +5661,7 @@ func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[363], g)
 	}
 }
 
@@ -5572,7 +5669,7 @@ func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -5580,7 +5677,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -5588,7 +5685,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -5596,7 +5693,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -5604,7 +5701,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -5612,7 +5709,7 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -5627,7 +5724,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -5642,7 +5739,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -5657,7 +5754,7 @@ func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -5672,7 +5769,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -5687,7 +5784,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -5702,7 +5799,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -5717,7 +5814,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -5726,11 +5823,11 @@ func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[377], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -5739,11 +5836,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[379], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -5752,11 +5849,11 @@ func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[381], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
@@ -5765,11 +5862,11 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[383], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -5784,7 +5881,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
@@ -5792,7 +5889,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -5800,7 +5897,7 @@ func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[387], g)
 	}
 }
 
@@ -5808,7 +5905,7 @@ func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[388], g)
 	}
 }
 
@@ -5816,7 +5913,7 @@ func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 
@@ -5824,7 +5921,7 @@ func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[390], g)
 	}
 }
 
@@ -5832,7 +5929,7 @@ func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[391], g)
 	}
 }
 
@@ -5840,7 +5937,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[392], g)
 	}
 }
 
@@ -5848,7 +5945,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[393], g)
 	}
 }
 
@@ -5856,7 +5953,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[394], g)
 	}
 }
 
@@ -5864,7 +5961,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[395], g)
 	}
 }
 
@@ -5872,7 +5969,27 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[396], g)
+	}
+}
+
+// launchLinearNvfp4Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
+func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[397], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments argumentsLinear
+			_         [40]byte
+			tiles     [1]op.TensorMap
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[398], g)
 	}
 }
 
@@ -5887,7 +6004,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[399], g)
 	}
 }
 
@@ -5902,7 +6019,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[390], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
@@ -5917,7 +6034,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -5932,7 +6049,7 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 
@@ -5947,7 +6064,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[393], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -5962,7 +6079,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -5977,31 +6094,11 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[395], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
-// launchLinearNvfp4Unpacked: kernels/h200/base/nvfp4/linear_wide.toml:129, order unpacked.
-func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[396], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[397], g)
-	}
-}
-
-// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:169, order wide.
+// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:129, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6012,11 +6109,11 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:182, order wide.
+// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:142, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6027,11 +6124,11 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
-// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:195, order wide.
+// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:155, order wide.
 func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6042,7 +6139,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -6050,7 +6147,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
@@ -6058,7 +6155,7 @@ func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[410], g)
 	}
 }
 
@@ -6066,7 +6163,7 @@ func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[411], g)
 	}
 }
 
@@ -6074,7 +6171,7 @@ func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[412], g)
 	}
 }
 
@@ -6082,7 +6179,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[413], g)
 	}
 }
 
@@ -6090,7 +6187,7 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[414], g)
 	}
 }
 
@@ -6098,7 +6195,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[415], g)
 	}
 }
 
@@ -6106,7 +6203,7 @@ func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[416], g)
 	}
 }
 
@@ -6114,7 +6211,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[417], g)
 	}
 }
 
@@ -6122,7 +6219,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[418], g)
 	}
 }
 
@@ -6130,7 +6227,7 @@ func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[419], g)
 	}
 }
 
@@ -6138,7 +6235,7 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[420], g)
 	}
 }
 
@@ -6146,7 +6243,7 @@ func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[421], g)
 	}
 }
 
@@ -6161,7 +6258,7 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[422], g)
 	}
 }
 
@@ -6176,7 +6273,7 @@ func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[415], g)
+		q.Launch(s.kernels[423], g)
 	}
 }
 
@@ -6191,7 +6288,7 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[416], g)
+		q.Launch(s.kernels[424], g)
 	}
 }
 
@@ -6206,7 +6303,7 @@ func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[417], g)
+		q.Launch(s.kernels[425], g)
 	}
 }
 
@@ -6221,7 +6318,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[418], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -6229,7 +6326,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[427], g)
 	}
 }
 
@@ -6237,7 +6334,7 @@ func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[428], g)
 	}
 }
 
@@ -6245,7 +6342,7 @@ func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[429], g)
 	}
 }
 
@@ -6253,7 +6350,7 @@ func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[430], g)
 	}
 }
 
@@ -6261,7 +6358,7 @@ func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[431], g)
 	}
 }
 
@@ -6269,7 +6366,7 @@ func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[432], g)
 	}
 }
 
@@ -6284,7 +6381,7 @@ func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[425], g)
+		q.Launch(s.kernels[433], g)
 	}
 }
 
@@ -6299,7 +6396,7 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[426], g)
+		q.Launch(s.kernels[434], g)
 	}
 }
 
@@ -6314,7 +6411,7 @@ func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[427], g)
+		q.Launch(s.kernels[435], g)
 	}
 }
 
@@ -6329,7 +6426,7 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[436], g)
 	}
 }
 
@@ -6344,7 +6441,7 @@ func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[437], g)
 	}
 }
 
@@ -6359,7 +6456,7 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[430], g)
+		q.Launch(s.kernels[438], g)
 	}
 }
 
@@ -6374,7 +6471,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[431], g)
+		q.Launch(s.kernels[439], g)
 	}
 }
 
@@ -6389,7 +6486,7 @@ func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[432], g)
+		q.Launch(s.kernels[440], g)
 	}
 }
 
@@ -6404,7 +6501,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[433], g)
+		q.Launch(s.kernels[441], g)
 	}
 }
 
@@ -6412,7 +6509,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[434], g)
+		q.Launch(s.kernels[442], g)
 	}
 }
 
@@ -6420,7 +6517,7 @@ func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[435], g)
+		q.Launch(s.kernels[443], g)
 	}
 }
 
@@ -6428,7 +6525,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[436], g)
+		q.Launch(s.kernels[444], g)
 	}
 }
 
@@ -6436,7 +6533,7 @@ func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[437], g)
+		q.Launch(s.kernels[445], g)
 	}
 }
 
@@ -6444,7 +6541,7 @@ func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[438], g)
+		q.Launch(s.kernels[446], g)
 	}
 }
 
@@ -6452,7 +6549,7 @@ func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[439], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -6460,7 +6557,7 @@ func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[448], g)
 	}
 }
 
@@ -6468,7 +6565,7 @@ func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[449], g)
 	}
 }
 
@@ -6483,7 +6580,7 @@ func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[450], g)
 	}
 }
 
@@ -6498,7 +6595,7 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[451], g)
 	}
 }
 
@@ -6513,7 +6610,7 @@ func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
@@ -6528,7 +6625,7 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[445], g)
+		q.Launch(s.kernels[453], g)
 	}
 }
 
@@ -6543,7 +6640,7 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[454], g)
 	}
 }
 
@@ -6558,7 +6655,7 @@ func (s *Set) launchLinearQ4_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[455], g)
 	}
 }
 
@@ -6573,7 +6670,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[448], g)
+		q.Launch(s.kernels[456], g)
 	}
 }
 
@@ -6588,7 +6685,7 @@ func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[449], g)
+		q.Launch(s.kernels[457], g)
 	}
 }
 
@@ -6603,7 +6700,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[450], g)
+		q.Launch(s.kernels[458], g)
 	}
 }
 
@@ -6611,7 +6708,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[459], g)
 	}
 }
 
@@ -6619,7 +6716,7 @@ func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[460], g)
 	}
 }
 
@@ -6627,7 +6724,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -6635,7 +6732,7 @@ func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[462], g)
 	}
 }
 
@@ -6643,7 +6740,7 @@ func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[455], g)
+		q.Launch(s.kernels[463], g)
 	}
 }
 
@@ -6651,7 +6748,7 @@ func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[456], g)
+		q.Launch(s.kernels[464], g)
 	}
 }
 
@@ -6659,7 +6756,7 @@ func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[457], g)
+		q.Launch(s.kernels[465], g)
 	}
 }
 
@@ -6667,7 +6764,7 @@ func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[458], g)
+		q.Launch(s.kernels[466], g)
 	}
 }
 
@@ -6682,7 +6779,7 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[467], g)
 	}
 }
 
@@ -6697,7 +6794,7 @@ func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[468], g)
 	}
 }
 
@@ -6712,7 +6809,7 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -6727,7 +6824,7 @@ func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[462], g)
+		q.Launch(s.kernels[470], g)
 	}
 }
 
@@ -6742,7 +6839,7 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[471], g)
 	}
 }
 
@@ -6757,7 +6854,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[464], g)
+		q.Launch(s.kernels[472], g)
 	}
 }
 
@@ -6772,7 +6869,7 @@ func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[465], g)
+		q.Launch(s.kernels[473], g)
 	}
 }
 
@@ -6787,7 +6884,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[466], g)
+		q.Launch(s.kernels[474], g)
 	}
 }
 
@@ -6795,7 +6892,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -6803,7 +6900,7 @@ func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -6811,7 +6908,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[469], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -6819,7 +6916,7 @@ func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[478], g)
 	}
 }
 
@@ -6827,7 +6924,7 @@ func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[479], g)
 	}
 }
 
@@ -6835,7 +6932,7 @@ func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[480], g)
 	}
 }
 
@@ -6843,7 +6940,7 @@ func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[481], g)
 	}
 }
 
@@ -6851,7 +6948,7 @@ func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -6866,7 +6963,7 @@ func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[483], g)
 	}
 }
 
@@ -6881,7 +6978,7 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[484], g)
 	}
 }
 
@@ -6896,7 +6993,7 @@ func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
@@ -6911,7 +7008,7 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[486], g)
 	}
 }
 
@@ -6926,7 +7023,7 @@ func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[479], g)
+		q.Launch(s.kernels[487], g)
 	}
 }
 
@@ -6941,7 +7038,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[480], g)
+		q.Launch(s.kernels[488], g)
 	}
 }
 
@@ -6956,7 +7053,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[489], g)
 	}
 }
 
@@ -6971,7 +7068,7 @@ func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[490], g)
 	}
 }
 
@@ -6986,7 +7083,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[491], g)
 	}
 }
 
@@ -6994,7 +7091,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[484], g)
+		q.Launch(s.kernels[492], g)
 	}
 }
 
@@ -7002,7 +7099,7 @@ func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[493], g)
 	}
 }
 
@@ -7010,7 +7107,7 @@ func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[494], g)
 	}
 }
 
@@ -7018,7 +7115,7 @@ func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[487], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
@@ -7026,7 +7123,7 @@ func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
@@ -7034,7 +7131,7 @@ func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
@@ -7042,7 +7139,7 @@ func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[490], g)
+		q.Launch(s.kernels[498], g)
 	}
 }
 
@@ -7050,7 +7147,7 @@ func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[491], g)
+		q.Launch(s.kernels[499], g)
 	}
 }
 
@@ -7058,7 +7155,7 @@ func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 79) / 80)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[500], g)
 	}
 }
 
@@ -7073,7 +7170,7 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[501], g)
 	}
 }
 
@@ -7088,7 +7185,7 @@ func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[494], g)
+		q.Launch(s.kernels[502], g)
 	}
 }
 
@@ -7103,7 +7200,7 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -7118,7 +7215,7 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -7133,7 +7230,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[497], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -7141,7 +7238,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[506], g)
 	}
 }
 
@@ -7149,7 +7246,7 @@ func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[507], g)
 	}
 }
 
@@ -7157,7 +7254,7 @@ func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[508], g)
 	}
 }
 
@@ -7165,7 +7262,7 @@ func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[509], g)
 	}
 }
 
@@ -7173,7 +7270,7 @@ func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[502], g)
+		q.Launch(s.kernels[510], g)
 	}
 }
 
@@ -7181,7 +7278,7 @@ func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[511], g)
 	}
 }
 
@@ -7189,7 +7286,7 @@ func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[512], g)
 	}
 }
 
@@ -7197,7 +7294,7 @@ func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -7205,7 +7302,7 @@ func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -7213,7 +7310,7 @@ func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[507], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
@@ -7228,7 +7325,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[516], g)
 	}
 }
 
@@ -7243,7 +7340,7 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[517], g)
 	}
 }
 
@@ -7258,7 +7355,7 @@ func (s *Set) launchLinearNvfp4Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[518], g)
 	}
 }
 
@@ -7273,7 +7370,7 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[519], g)
 	}
 }
 
@@ -7288,7 +7385,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[520], g)
 	}
 }
 
@@ -7296,7 +7393,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[521], g)
 	}
 }
 
@@ -7304,7 +7401,7 @@ func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[522], g)
 	}
 }
 
@@ -7312,7 +7409,7 @@ func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
@@ -7320,7 +7417,7 @@ func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -7328,7 +7425,7 @@ func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[517], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -7336,7 +7433,7 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -7344,7 +7441,7 @@ func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -7352,7 +7449,7 @@ func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -7360,7 +7457,7 @@ func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -7368,7 +7465,7 @@ func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -7376,7 +7473,7 @@ func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -7384,7 +7481,7 @@ func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[524], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -7392,7 +7489,7 @@ func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -7400,7 +7497,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -7408,7 +7505,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -7416,7 +7513,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -7424,7 +7521,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
@@ -7432,7 +7529,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[538], g)
 	}
 }
 
@@ -7440,7 +7537,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[539], g)
 	}
 }
 
@@ -7448,7 +7545,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[540], g)
 	}
 }
 
@@ -7456,7 +7553,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[541], g)
 	}
 }
 
@@ -7464,7 +7561,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[542], g)
 	}
 }
 
@@ -7472,7 +7569,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[543], g)
 	}
 }
 
@@ -7480,7 +7577,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[544], g)
 	}
 }
 
@@ -7488,7 +7585,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[545], g)
 	}
 }
 
@@ -7496,7 +7593,7 @@ func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[546], g)
 	}
 }
 
@@ -7504,7 +7601,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[547], g)
 	}
 }
 
@@ -7512,7 +7609,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[540], g)
+		q.Launch(s.kernels[548], g)
 	}
 }
 
@@ -7520,7 +7617,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[549], g)
 	}
 }
 
@@ -7528,7 +7625,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[550], g)
 	}
 }
 
@@ -7536,7 +7633,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[551], g)
 	}
 }
 
@@ -7544,7 +7641,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[552], g)
 	}
 }
 
@@ -7552,7 +7649,7 @@ func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[545], g)
+		q.Launch(s.kernels[553], g)
 	}
 }
 
@@ -7560,7 +7657,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[554], g)
 	}
 }
 
@@ -7568,7 +7665,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[555], g)
 	}
 }
 
@@ -7576,7 +7673,7 @@ func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[556], g)
 	}
 }
 
@@ -7584,7 +7681,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[557], g)
 	}
 }
 
@@ -7592,7 +7689,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[550], g)
+		q.Launch(s.kernels[558], g)
 	}
 }
 
@@ -7600,7 +7697,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[551], g)
+		q.Launch(s.kernels[559], g)
 	}
 }
 
@@ -7608,7 +7705,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[552], g)
+		q.Launch(s.kernels[560], g)
 	}
 }
 
@@ -7616,7 +7713,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[561], g)
 	}
 }
 
@@ -7624,7 +7721,7 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[562], g)
 	}
 }
 
@@ -7632,7 +7729,7 @@ func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[555], g)
+		q.Launch(s.kernels[563], g)
 	}
 }
 
@@ -7640,7 +7737,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[564], g)
 	}
 }
 
@@ -7648,7 +7745,7 @@ func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[565], g)
 	}
 }
 
@@ -7656,7 +7753,7 @@ func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[558], g)
+		q.Launch(s.kernels[566], g)
 	}
 }
 
@@ -7664,7 +7761,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[559], g)
+		q.Launch(s.kernels[567], g)
 	}
 }
 
@@ -7672,7 +7769,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[560], g)
+		q.Launch(s.kernels[568], g)
 	}
 }
 
@@ -7680,7 +7777,7 @@ func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[561], g)
+		q.Launch(s.kernels[569], g)
 	}
 }
 
@@ -7688,7 +7785,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[562], g)
+		q.Launch(s.kernels[570], g)
 	}
 }
 
@@ -7696,7 +7793,7 @@ func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[563], g)
+		q.Launch(s.kernels[571], g)
 	}
 }
 
@@ -7704,7 +7801,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[564], g)
+		q.Launch(s.kernels[572], g)
 	}
 }
 
@@ -7712,7 +7809,7 @@ func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[565], g)
+		q.Launch(s.kernels[573], g)
 	}
 }
 
@@ -7720,7 +7817,7 @@ func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[566], g)
+		q.Launch(s.kernels[574], g)
 	}
 }
 
@@ -7728,7 +7825,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[567], g)
+		q.Launch(s.kernels[575], g)
 	}
 }
 
@@ -7736,7 +7833,7 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[568], g)
+		q.Launch(s.kernels[576], g)
 	}
 }
 
@@ -7744,7 +7841,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[569], g)
+		q.Launch(s.kernels[577], g)
 	}
 }
 
@@ -7752,7 +7849,7 @@ func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[570], g)
+		q.Launch(s.kernels[578], g)
 	}
 }
 
@@ -7760,7 +7857,7 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[571], g)
+		q.Launch(s.kernels[579], g)
 	}
 }
 
@@ -7768,7 +7865,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[572], g)
+		q.Launch(s.kernels[580], g)
 	}
 }
 
@@ -7776,7 +7873,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[573], g)
+		q.Launch(s.kernels[581], g)
 	}
 }
 
@@ -7784,7 +7881,7 @@ func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[574], g)
+		q.Launch(s.kernels[582], g)
 	}
 }
 
@@ -7792,7 +7889,7 @@ func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[575], g)
+		q.Launch(s.kernels[583], g)
 	}
 }
 
@@ -7800,7 +7897,7 @@ func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[576], g)
+		q.Launch(s.kernels[584], g)
 	}
 }
 
@@ -7808,7 +7905,7 @@ func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[585], g)
 	}
 }
 
@@ -7816,7 +7913,7 @@ func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[578], g)
+		q.Launch(s.kernels[586], g)
 	}
 }
 
@@ -7824,7 +7921,7 @@ func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[579], g)
+		q.Launch(s.kernels[587], g)
 	}
 }
 
@@ -7832,7 +7929,7 @@ func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[588], g)
 	}
 }
 
@@ -7840,7 +7937,7 @@ func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[589], g)
 	}
 }
 
@@ -7848,7 +7945,7 @@ func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[590], g)
 	}
 }
 
@@ -7856,7 +7953,7 @@ func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[583], g)
+		q.Launch(s.kernels[591], g)
 	}
 }
 
@@ -7864,7 +7961,7 @@ func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[584], g)
+		q.Launch(s.kernels[592], g)
 	}
 }
 
@@ -7872,7 +7969,7 @@ func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[593], g)
 	}
 }
 
@@ -7880,7 +7977,7 @@ func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[594], g)
 	}
 }
 
@@ -7888,7 +7985,7 @@ func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[595], g)
 	}
 }
 
@@ -7896,7 +7993,7 @@ func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[596], g)
 	}
 }
 
@@ -7904,7 +8001,7 @@ func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[597], g)
 	}
 }
 
@@ -7912,7 +8009,7 @@ func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[590], g)
+		q.Launch(s.kernels[598], g)
 	}
 }
 
@@ -7920,7 +8017,7 @@ func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[591], g)
+		q.Launch(s.kernels[599], g)
 	}
 }
 
@@ -7928,7 +8025,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[592], g)
+		q.Launch(s.kernels[600], g)
 	}
 }
 
@@ -7936,7 +8033,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[593], g)
+		q.Launch(s.kernels[601], g)
 	}
 }
 
@@ -7944,7 +8041,7 @@ func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[594], g)
+		q.Launch(s.kernels[602], g)
 	}
 }
 
@@ -7952,7 +8049,7 @@ func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[595], g)
+		q.Launch(s.kernels[603], g)
 	}
 }
 
@@ -7960,7 +8057,7 @@ func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[596], g)
+		q.Launch(s.kernels[604], g)
 	}
 }
 
@@ -7968,7 +8065,7 @@ func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[597], g)
+		q.Launch(s.kernels[605], g)
 	}
 }
 
@@ -7976,7 +8073,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[598], g)
+		q.Launch(s.kernels[606], g)
 	}
 }
 
@@ -7984,7 +8081,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[599], g)
+		q.Launch(s.kernels[607], g)
 	}
 }
 
@@ -7992,7 +8089,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[600], g)
+		q.Launch(s.kernels[608], g)
 	}
 }
 
@@ -8000,57 +8097,57 @@ func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[601], g)
+		q.Launch(s.kernels[609], g)
 	}
 }
 
 // launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[602], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[610], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[603], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[611], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[604], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[612], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[605], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[613], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_0_1: kernels/h200/q4/experts_few.toml:3.
 func (s *Set) launchNormRouteUpQ4_0_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[606], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[614], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_1_1: kernels/h200/q4/experts_few.toml:3.
 func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[607], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[615], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml:2.
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[608], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[616], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[609], g)
+		q.Launch(s.kernels[617], g)
 	}
 }
 
@@ -8058,7 +8155,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[610], g)
+		q.Launch(s.kernels[618], g)
 	}
 }
 
@@ -8066,7 +8163,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[611], g)
+		q.Launch(s.kernels[619], g)
 	}
 }
 
@@ -8074,7 +8171,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[612], g)
+		q.Launch(s.kernels[620], g)
 	}
 }
 
@@ -8082,7 +8179,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[613], g)
+		q.Launch(s.kernels[621], g)
 	}
 }
 
@@ -8090,7 +8187,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[614], g)
+		q.Launch(s.kernels[622], g)
 	}
 }
 
@@ -8098,7 +8195,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[615], g)
+		q.Launch(s.kernels[623], g)
 	}
 }
 
@@ -8106,7 +8203,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[616], g)
+		q.Launch(s.kernels[624], g)
 	}
 }
 
@@ -8114,7 +8211,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[617], g)
+		q.Launch(s.kernels[625], g)
 	}
 }
 
@@ -8122,7 +8219,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(5 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[618], g)
+		q.Launch(s.kernels[626], g)
 	}
 }
 
@@ -8130,7 +8227,7 @@ func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[619], g)
+		q.Launch(s.kernels[627], g)
 	}
 }
 
@@ -8138,7 +8235,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[620], g)
+		q.Launch(s.kernels[628], g)
 	}
 }
 
@@ -8146,7 +8243,7 @@ func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[621], g)
+		q.Launch(s.kernels[629], g)
 	}
 }
 
@@ -8154,7 +8251,7 @@ func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[622], g)
+		q.Launch(s.kernels[630], g)
 	}
 }
 
@@ -8162,7 +8259,7 @@ func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[623], g)
+		q.Launch(s.kernels[631], g)
 	}
 }
 
@@ -8170,7 +8267,7 @@ func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[624], g)
+		q.Launch(s.kernels[632], g)
 	}
 }
 
@@ -8178,7 +8275,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[625], g)
+		q.Launch(s.kernels[633], g)
 	}
 }
 
@@ -8187,11 +8284,11 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[626], g)
+		q.Launch(s.kernels[634], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[627], g)
+		q.Launch(s.kernels[635], g)
 	}
 }
 
@@ -8199,7 +8296,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[628], g)
+		q.Launch(s.kernels[636], g)
 	}
 }
 
@@ -8207,7 +8304,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[629], g)
+		q.Launch(s.kernels[637], g)
 	}
 }
 
@@ -8216,11 +8313,11 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[630], g)
+		q.Launch(s.kernels[638], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[631], g)
+		q.Launch(s.kernels[639], g)
 	}
 }
 
@@ -8228,7 +8325,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[632], g)
+		q.Launch(s.kernels[640], g)
 	}
 }
 
@@ -8237,11 +8334,11 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[633], g)
+		q.Launch(s.kernels[641], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[634], g)
+		q.Launch(s.kernels[642], g)
 	}
 }
 
@@ -8250,7 +8347,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[635], g)
+		q.Launch(s.kernels[643], g)
 	}
 }
 
@@ -8258,7 +8355,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[636], g)
+		q.Launch(s.kernels[644], g)
 	}
 }
 
@@ -8267,11 +8364,11 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[637], g)
+		q.Launch(s.kernels[645], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[638], g)
+		q.Launch(s.kernels[646], g)
 	}
 }
 
@@ -8279,7 +8376,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[639], g)
+		q.Launch(s.kernels[647], g)
 	}
 }
 
@@ -8287,7 +8384,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[640], g)
+		q.Launch(s.kernels[648], g)
 	}
 }
 
@@ -8296,7 +8393,7 @@ func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[641], g)
+		q.Launch(s.kernels[649], g)
 	}
 }
 
@@ -8305,7 +8402,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[642], g)
+		q.Launch(s.kernels[650], g)
 	}
 }
 
@@ -8313,7 +8410,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[643], g)
+		q.Launch(s.kernels[651], g)
 	}
 }
 
@@ -8322,11 +8419,11 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[644], g)
+		q.Launch(s.kernels[652], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[645], g)
+		q.Launch(s.kernels[653], g)
 	}
 }
 
@@ -8334,7 +8431,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[646], g)
+		q.Launch(s.kernels[654], g)
 	}
 }
 
@@ -8342,7 +8439,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[647], g)
+		q.Launch(s.kernels[655], g)
 	}
 }
 
@@ -8351,7 +8448,7 @@ func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[648], g)
+		q.Launch(s.kernels[656], g)
 	}
 }
 
@@ -8360,7 +8457,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[649], g)
+		q.Launch(s.kernels[657], g)
 	}
 }
 
@@ -8369,7 +8466,7 @@ func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[650], g)
+		q.Launch(s.kernels[658], g)
 	}
 }
 
@@ -8378,7 +8475,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[651], g)
+		q.Launch(s.kernels[659], g)
 	}
 }
 
@@ -8386,7 +8483,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[652], g)
+		q.Launch(s.kernels[660], g)
 	}
 }
 
@@ -8395,11 +8492,11 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[653], g)
+		q.Launch(s.kernels[661], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[654], g)
+		q.Launch(s.kernels[662], g)
 	}
 }
 
@@ -8407,7 +8504,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[655], g)
+		q.Launch(s.kernels[663], g)
 	}
 }
 
@@ -8415,7 +8512,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[656], g)
+		q.Launch(s.kernels[664], g)
 	}
 }
 
@@ -8424,7 +8521,7 @@ func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[657], g)
+		q.Launch(s.kernels[665], g)
 	}
 }
 
@@ -8433,7 +8530,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[658], g)
+		q.Launch(s.kernels[666], g)
 	}
 }
 
@@ -8442,7 +8539,7 @@ func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[659], g)
+		q.Launch(s.kernels[667], g)
 	}
 }
 
@@ -8451,7 +8548,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[660], g)
+		q.Launch(s.kernels[668], g)
 	}
 }
 
@@ -8459,7 +8556,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[661], g)
+		q.Launch(s.kernels[669], g)
 	}
 }
 
@@ -8468,11 +8565,11 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[662], g)
+		q.Launch(s.kernels[670], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[663], g)
+		q.Launch(s.kernels[671], g)
 	}
 }
 
@@ -8480,7 +8577,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[664], g)
+		q.Launch(s.kernels[672], g)
 	}
 }
 
@@ -8488,7 +8585,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[665], g)
+		q.Launch(s.kernels[673], g)
 	}
 }
 
@@ -8496,7 +8593,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[666], g)
+		q.Launch(s.kernels[674], g)
 	}
 }
 
@@ -8504,7 +8601,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[667], g)
+		q.Launch(s.kernels[675], g)
 	}
 }
 
@@ -8512,7 +8609,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[668], g)
+		q.Launch(s.kernels[676], g)
 	}
 }
 
@@ -8520,7 +8617,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[669], g)
+		q.Launch(s.kernels[677], g)
 	}
 }
 
@@ -8528,7 +8625,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[670], g)
+		q.Launch(s.kernels[678], g)
 	}
 }
 
@@ -8536,7 +8633,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[671], g)
+		q.Launch(s.kernels[679], g)
 	}
 }
 
@@ -8544,7 +8641,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[672], g)
+		q.Launch(s.kernels[680], g)
 	}
 }
 
@@ -8552,7 +8649,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[673], g)
+		q.Launch(s.kernels[681], g)
 	}
 }
 
@@ -8560,7 +8657,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[674], g)
+		q.Launch(s.kernels[682], g)
 	}
 }
 
@@ -8568,7 +8665,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[675], g)
+		q.Launch(s.kernels[683], g)
 	}
 }
 
@@ -8576,7 +8673,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[676], g)
+		q.Launch(s.kernels[684], g)
 	}
 }
 
@@ -8584,26 +8681,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[677], g)
+		q.Launch(s.kernels[685], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[678], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[686], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[679], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[687], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[680], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[688], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:143.
@@ -8611,11 +8708,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[681], g)
+		q.Launch(s.kernels[689], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[682], g)
+		q.Launch(s.kernels[690], g)
 	}
 }
 
@@ -8624,18 +8721,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[683], g)
+		q.Launch(s.kernels[691], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[684], g)
+		q.Launch(s.kernels[692], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[685], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[693], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:182.
@@ -8643,11 +8740,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[686], g)
+		q.Launch(s.kernels[694], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[687], g)
+		q.Launch(s.kernels[695], g)
 	}
 }
 
@@ -8655,7 +8752,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[688], g)
+		q.Launch(s.kernels[696], g)
 	}
 }
 
@@ -8664,7 +8761,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[689], g)
+		q.Launch(s.kernels[697], g)
 	}
 }
 
@@ -8672,7 +8769,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[690], g)
+		q.Launch(s.kernels[698], g)
 	}
 }
 
@@ -8680,7 +8777,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[691], g)
+		q.Launch(s.kernels[699], g)
 	}
 }
 
@@ -8688,7 +8785,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[692], g)
+		q.Launch(s.kernels[700], g)
 	}
 }
 
@@ -8696,7 +8793,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[693], g)
+		q.Launch(s.kernels[701], g)
 	}
 }
 
@@ -8704,7 +8801,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[694], g)
+		q.Launch(s.kernels[702], g)
 	}
 }
 
@@ -8712,7 +8809,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[695], g)
+		q.Launch(s.kernels[703], g)
 	}
 }
 
@@ -8720,7 +8817,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[696], g)
+		q.Launch(s.kernels[704], g)
 	}
 }
 
@@ -8728,7 +8825,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[697], g)
+		q.Launch(s.kernels[705], g)
 	}
 }
 

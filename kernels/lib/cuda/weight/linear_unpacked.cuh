@@ -1,5 +1,5 @@
-// Linear and GatedLinear for prompts and weights in a frag layout that bf16 holds exactly: these are unpacked into scratch memory, in the
-// layout of bf16 weights, and multiplied as such. So many rows take them that this costs less than decoding in each tile.
+// Linear and GatedLinear for prompts and weights in a frag layout: these are unpacked into scratch memory, in the layout of bf16 weights,
+// and multiplied as such. So many rows take them that this costs less than decoding in each tile.
 //
 // First unpack_tiles: block kThreads threads, a warp for every 64 columns of a strip, grid
 // ceil(ceil(W.Rows/16)*ceil(W.Cols/64)/(kThreads/32)). Then linear_unpacked: as linear_wide with tiles of 256 by 128. Scratch memory:
@@ -20,8 +20,9 @@ __device__ inline atlas_Weight unpacked(const atlas_Weight &w, void *scratch) {
 // Where the schemes' fragments are in other units than their weights.
 template <atlas_Scheme kScheme>
 __device__ uint32_t in_units(uint32_t pair) {
-    static_assert(frag<kScheme>::kFactor == 1 || frag<kScheme>::kFactor == 256, "a power of two");
-    return frag<kScheme>::kFactor == 1 ? pair : multiply_pair(pair, 0x43804380);
+    constexpr float kFactor = frag<kScheme>::kFactor;
+    static_assert(kFactor == 1 || kFactor == 64 || kFactor == 256, "a power of two");
+    return kFactor == 1 ? pair : multiply_pair(pair, kFactor == 64 ? 0x42804280 : 0x43804380);
 }
 
 }  // namespace atlas
