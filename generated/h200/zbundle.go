@@ -506,7 +506,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "1747a007d3aedb46da3eb9e8dbdc9998",
+		Contract: "8341087056f63a82ece45926e8388a4e",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

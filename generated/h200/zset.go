@@ -1231,7 +1231,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 // kernels/h200/base/bf16/linear_few.toml:186;
 // kernels/h200/frag/unpacked.toml:22;
 // kernels/h200/frag/few.toml:41, 115, 127, 139;
-// kernels/h200/base/f8/linear_wide.toml:138, 197;
+// kernels/h200/base/f8/linear_split.toml:138;
 // kernels/h200/e4m3/half.toml:52;
 // kernels/h200/e4m3/fused.toml:50, 62, 74;
 // kernels/h200/base/f8block/linear_wide.toml:89, 109;
@@ -1355,7 +1355,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 88;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55;
-// kernels/h200/base/f8/linear_wide.toml:2, 16, 31, 46, 98, 118, 158, 177, 217, 230, 243;
+// kernels/h200/base/f8/linear_split.toml:2, 16, 31, 46, 98, 118, 158;
+// kernels/h200/base/f8/linear_wide.toml:2, 15, 28;
 // kernels/h200/e4m3/half.toml:2, 15;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
@@ -1741,7 +1742,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
 // kernels/h200/q4/linear_wide.toml:17, 32, 47;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42;
-// kernels/h200/base/f8/linear_wide.toml:16, 31, 46;
+// kernels/h200/base/f8/linear_split.toml:16, 31, 46;
 // kernels/h200/e4m3/half.toml:2, 15;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/f8block/linear_held.toml:2;
@@ -2021,7 +2022,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 // kernels/h200/frag/few.toml:53;
 // kernels/h200/base/q8_0/linear_few.toml:65, 77, 89, 101, 113, 125;
 // kernels/h200/q4/linear_few.toml:67, 79;
-// kernels/h200/base/f8/linear_wide.toml:61, 73, 85;
+// kernels/h200/base/f8/linear_split.toml:61, 73, 85;
 // kernels/h200/base/f8/linear_few.toml:91, 103, 115, 127, 139, 151;
 // kernels/h200/base/f8block/linear_wide.toml:3, 15;
 // kernels/h200/base/f8block/linear_few.toml:91, 103, 115, 127, 139, 151;
@@ -3985,7 +3986,7 @@ func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_wide.toml:138, order e4m3, activations rounded to e4m3xrow.
+// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_split.toml:138, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -3998,7 +3999,7 @@ func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:197, order unpacked.
+// launchGatedLinearF8Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
 func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -5477,7 +5478,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_wide.toml:2, order split_2.
+// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_split.toml:2, order split_2.
 func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5492,7 +5493,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
+// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_split.toml:16, order split_4.
 func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5507,7 +5508,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
+// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_split.toml:31, order split_8.
 func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5522,7 +5523,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64: kernels/h200/base/f8/linear_wide.toml:46, order split_4.
+// launchLinearF8Split_64: kernels/h200/base/f8/linear_split.toml:46, order split_4.
 func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5537,7 +5538,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_wide.toml:98, order e4m3, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_split.toml:98, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -5550,7 +5551,7 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_wide.toml:118, order e4m3_halves, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_split.toml:118, order e4m3_halves, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -5563,7 +5564,7 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_wide.toml:158, order e4m3_few, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_split.toml:158, order e4m3_few, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -5576,7 +5577,7 @@ func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Unpacked: kernels/h200/base/f8/linear_wide.toml:177, order unpacked.
+// launchLinearF8Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
 func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
 	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -5596,7 +5597,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:217, order wide.
+// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:2, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5611,7 +5612,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:230, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:15, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5626,7 +5627,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:243, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:28, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7042,7 +7043,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64MiddleAdd: kernels/h200/base/f8/linear_wide.toml:16, order split_4.
+// launchLinearF8Split_64MiddleAdd: kernels/h200/base/f8/linear_split.toml:16, order split_4.
 func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7057,7 +7058,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64SmallAdd: kernels/h200/base/f8/linear_wide.toml:31, order split_8.
+// launchLinearF8Split_64SmallAdd: kernels/h200/base/f8/linear_split.toml:31, order split_8.
 func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7072,7 +7073,7 @@ func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64Add: kernels/h200/base/f8/linear_wide.toml:46, order split_4.
+// launchLinearF8Split_64Add: kernels/h200/base/f8/linear_split.toml:46, order split_4.
 func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7685,7 +7686,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8Split_16: kernels/h200/base/f8/linear_wide.toml:61, order split_1.
+// launchLogitsF8Split_16: kernels/h200/base/f8/linear_split.toml:61, order split_1.
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7693,7 +7694,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8Split_64: kernels/h200/base/f8/linear_wide.toml:73, order split_1.
+// launchLogitsF8Split_64: kernels/h200/base/f8/linear_split.toml:73, order split_1.
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7701,7 +7702,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF8Split_128: kernels/h200/base/f8/linear_wide.toml:85, order split_1.
+// launchLogitsF8Split_128: kernels/h200/base/f8/linear_split.toml:85, order split_1.
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
