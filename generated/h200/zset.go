@@ -288,12 +288,12 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_split_32_large",
 	"atlas_linear_q8_0_split_32_middle",
 	"atlas_linear_q8_0_split_32",
-	"atlas_linear_q8_0_unpacked_0",
-	"atlas_linear_q8_0_unpacked_1",
 	"atlas_linear_q8_0_split_64_large",
 	"atlas_linear_q8_0_split_64_middle",
 	"atlas_linear_q8_0_split_64_small",
 	"atlas_linear_q8_0_split_64",
+	"atlas_linear_q8_0_unpacked_0",
+	"atlas_linear_q8_0_unpacked_1",
 	"atlas_linear_q8_0_wide_128x256",
 	"atlas_linear_q8_0_wide_128x128",
 	"atlas_linear_q8_0_wide_64x128",
@@ -337,12 +337,12 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_split_32_large",
 	"atlas_linear_q4_1_split_32_middle",
 	"atlas_linear_q4_1_split_32",
-	"atlas_linear_q4_1_unpacked_0",
-	"atlas_linear_q4_1_unpacked_1",
 	"atlas_linear_q4_1_split_64_large",
 	"atlas_linear_q4_1_split_64_middle",
 	"atlas_linear_q4_1_split_64_small",
 	"atlas_linear_q4_1_split_64",
+	"atlas_linear_q4_1_unpacked_0",
+	"atlas_linear_q4_1_unpacked_1",
 	"atlas_linear_q4_1_wide_128x256",
 	"atlas_linear_q4_1_wide_128x128",
 	"atlas_linear_q4_1_wide_64x128",
@@ -414,8 +414,6 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_4_long",
 	"atlas_linear_f8block_8_long",
 	"atlas_linear_f8block",
-	"atlas_linear_nvfp4_unpacked_0",
-	"atlas_linear_nvfp4_unpacked_1",
 	"atlas_linear_nvfp4_split_16_large",
 	"atlas_linear_nvfp4_split_16_middle",
 	"atlas_linear_nvfp4_split_16",
@@ -423,6 +421,8 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_64_large",
 	"atlas_linear_nvfp4_split_64_middle",
 	"atlas_linear_nvfp4_split_64",
+	"atlas_linear_nvfp4_unpacked_0",
+	"atlas_linear_nvfp4_unpacked_1",
 	"atlas_linear_nvfp4_wide_128x256",
 	"atlas_linear_nvfp4_wide_128x128",
 	"atlas_linear_nvfp4_wide_64x128",
@@ -1349,20 +1349,19 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split.toml:3, 17, 32, 47, 62, 75, 90;
+// kernels/h200/frag/split_64.toml:3, 17, 32, 47;
 // kernels/h200/frag/unpacked.toml:2;
-// kernels/h200/base/q8_0/linear_wide.toml:2, 16, 31, 46, 85, 98, 111;
+// kernels/h200/frag/wide.toml:2, 15, 28;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
-// kernels/h200/q4/linear_wide.toml:3, 17, 32, 47, 62, 75, 88;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42, 55;
 // kernels/h200/base/f8/linear_split.toml:2, 16, 31, 46, 98, 118, 158;
-// kernels/h200/base/f8/linear_wide.toml:2, 15, 28;
 // kernels/h200/e4m3/half.toml:2, 15;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/nvfp4/linear_wide.toml:2, 16, 31, 46, 61, 75, 90, 129, 142, 155;
+// kernels/h200/base/nvfp4/linear_split.toml:2, 16, 31, 46, 61, 75, 90;
 // kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106, 119.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
@@ -1432,8 +1431,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
 			s.launchLinearQ8_0Split_32(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearQ8_0Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ8_0Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
@@ -1442,6 +1439,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ8_0Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchLinearQ8_0Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ8_0Wide_128x256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
@@ -1534,8 +1533,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32:
 			s.launchLinearQ4_1Split_32(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearQ4_1Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ4_1Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
@@ -1544,6 +1541,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ4_1Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchLinearQ4_1Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ4_1Wide_128x256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
@@ -1679,8 +1678,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearNvfp4Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
 			s.launchLinearNvfp4Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
@@ -1695,6 +1692,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_64Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
+			s.launchLinearNvfp4Unpacked(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearNvfp4Wide_128x256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
@@ -1737,10 +1736,9 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split.toml:17, 32, 47, 75, 90;
-// kernels/h200/base/q8_0/linear_wide.toml:16, 31, 46;
+// kernels/h200/frag/split_64.toml:17, 32, 47;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
-// kernels/h200/q4/linear_wide.toml:17, 32, 47;
 // kernels/h200/q4/linear_few.toml:3, 16, 29, 42;
 // kernels/h200/base/f8/linear_split.toml:16, 31, 46;
 // kernels/h200/e4m3/half.toml:2, 15;
@@ -1748,7 +1746,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/base/f8block/linear_held.toml:2;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/nvfp4/linear_wide.toml:16, 31, 46, 75, 90;
+// kernels/h200/base/nvfp4/linear_split.toml:16, 31, 46, 75, 90;
 // kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106.
 func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
@@ -2018,7 +2016,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 
 // Logits: kernels/h200/base/bf16/linear_wide.toml:116, 128, 140;
 // kernels/h200/base/bf16/linear_few.toml:91, 103, 115, 127, 139, 151, 163;
-// kernels/h200/base/q8_0/linear_wide.toml:61, 73;
+// kernels/h200/base/q8_0/logits_split.toml:2, 14;
 // kernels/h200/frag/few.toml:53;
 // kernels/h200/base/q8_0/linear_few.toml:65, 77, 89, 101, 113, 125;
 // kernels/h200/q4/linear_few.toml:67, 79;
@@ -2026,7 +2024,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 // kernels/h200/base/f8/linear_few.toml:91, 103, 115, 127, 139, 151;
 // kernels/h200/base/f8block/linear_wide.toml:3, 15;
 // kernels/h200/base/f8block/linear_few.toml:91, 103, 115, 127, 139, 151;
-// kernels/h200/base/nvfp4/linear_wide.toml:105, 117;
+// kernels/h200/base/nvfp4/linear_split.toml:105, 117;
 // kernels/h200/base/nvfp4/linear_few.toml:130, 142, 154.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
@@ -4562,29 +4560,39 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearQ8_0Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearQ8_0Split_64Large: kernels/h200/frag/split_64.toml:3, order split_2.
+func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[271], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+}
+
+// launchLinearQ8_0Split_64Middle: kernels/h200/frag/split_64.toml:17, order split_4.
+func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
+			arguments op.Linear
+			_         [48]byte
 			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[272], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Large: kernels/h200/base/q8_0/linear_wide.toml:2, order split_2.
-func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ8_0Split_64Small: kernels/h200/frag/split_64.toml:32, order split_8.
+func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -4597,9 +4605,9 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Middle: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
-func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ8_0Split_64: kernels/h200/frag/split_64.toml:47, order split_4.
+func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -4612,37 +4620,27 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Small: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
-func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+// launchLinearQ8_0Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
+func (s *Set) launchLinearQ8_0Unpacked(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[275], g)
 	}
-}
-
-// launchLinearQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:46, order split_4.
-func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
-			arguments op.Linear
-			_         [48]byte
+			arguments argumentsLinear
+			_         [40]byte
 			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[276], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128x256: kernels/h200/base/q8_0/linear_wide.toml:85, order wide.
+// launchLinearQ8_0Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4657,7 +4655,7 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_128x128: kernels/h200/base/q8_0/linear_wide.toml:98, order wide.
+// launchLinearQ8_0Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
 func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4672,7 +4670,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Wide_64x128: kernels/h200/base/q8_0/linear_wide.toml:111, order wide.
+// launchLinearQ8_0Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
 func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4879,7 +4877,7 @@ func (s *Set) launchLinearQ4_0Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
+// launchLinearQ4_0Split_64Large: kernels/h200/frag/split_64.toml:3, order split_2.
 func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4894,7 +4892,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
+// launchLinearQ4_0Split_64Middle: kernels/h200/frag/split_64.toml:17, order split_4.
 func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4909,7 +4907,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
+// launchLinearQ4_0Split_64Small: kernels/h200/frag/split_64.toml:32, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4924,7 +4922,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64: kernels/h200/q4/linear_wide.toml:47, order split_4.
+// launchLinearQ4_0Split_64: kernels/h200/frag/split_64.toml:47, order split_4.
 func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4939,7 +4937,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x256: kernels/h200/q4/linear_wide.toml:62, order wide.
+// launchLinearQ4_0Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4954,7 +4952,7 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_128x128: kernels/h200/q4/linear_wide.toml:75, order wide.
+// launchLinearQ4_0Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
 func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4969,7 +4967,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Wide_64x128: kernels/h200/q4/linear_wide.toml:88, order wide.
+// launchLinearQ4_0Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
 func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5161,29 +5159,39 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearQ4_1Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearQ4_1Split_64Large: kernels/h200/frag/split_64.toml:3, order split_2.
+func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[320], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+}
+
+// launchLinearQ4_1Split_64Middle: kernels/h200/frag/split_64.toml:17, order split_4.
+func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
+			arguments op.Linear
+			_         [48]byte
 			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[321], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Large: kernels/h200/q4/linear_wide.toml:3, order split_2.
-func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_1Split_64Small: kernels/h200/frag/split_64.toml:32, order split_8.
+func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5196,9 +5204,9 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Middle: kernels/h200/q4/linear_wide.toml:17, order split_4.
-func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_1Split_64: kernels/h200/frag/split_64.toml:47, order split_4.
+func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5211,37 +5219,27 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Small: kernels/h200/q4/linear_wide.toml:32, order split_8.
-func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+// launchLinearQ4_1Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
+func (s *Set) launchLinearQ4_1Unpacked(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[324], g)
 	}
-}
-
-// launchLinearQ4_1Split_64: kernels/h200/q4/linear_wide.toml:47, order split_4.
-func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
-			arguments op.Linear
-			_         [48]byte
+			arguments argumentsLinear
+			_         [40]byte
 			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[325], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128x256: kernels/h200/q4/linear_wide.toml:62, order wide.
+// launchLinearQ4_1Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5256,7 +5254,7 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x128: kernels/h200/q4/linear_wide.toml:75, order wide.
+// launchLinearQ4_1Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
 func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5271,7 +5269,7 @@ func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_64x128: kernels/h200/q4/linear_wide.toml:88, order wide.
+// launchLinearQ4_1Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
 func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5597,7 +5595,7 @@ func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x256: kernels/h200/base/f8/linear_wide.toml:2, order wide.
+// launchLinearF8Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
 func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5612,7 +5610,7 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/base/f8/linear_wide.toml:15, order wide.
+// launchLinearF8Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
 func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5627,7 +5625,7 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Wide_64x128: kernels/h200/base/f8/linear_wide.toml:28, order wide.
+// launchLinearF8Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
 func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5974,29 +5972,39 @@ func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearNvfp4Split_16Large: kernels/h200/base/nvfp4/linear_split.toml:2, order warps_2.
+func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[397], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+}
+
+// launchLinearNvfp4Split_16Middle: kernels/h200/base/nvfp4/linear_split.toml:16, order warps_4.
+func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
+			arguments op.Linear
+			_         [48]byte
 			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[398], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Large: kernels/h200/base/nvfp4/linear_wide.toml:2, order warps_2.
-func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_8.
+func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6009,37 +6017,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_16Middle: kernels/h200/base/nvfp4/linear_wide.toml:16, order warps_4.
-func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[400], g)
-	}
-}
-
-// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_wide.toml:31, order warps_8.
-func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[401], g)
-	}
-}
-
-// launchLinearNvfp4Split_32: kernels/h200/base/nvfp4/linear_wide.toml:46, order split_8.
+// launchLinearNvfp4Split_32: kernels/h200/base/nvfp4/linear_split.toml:46, order split_8.
 func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6050,13 +6028,43 @@ func (s *Set) launchLinearNvfp4Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[400], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_split.toml:61, order split_2.
+func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[401], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_split.toml:75, order split_4.
+func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[402], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_wide.toml:61, order split_2.
-func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:90, order split_6.
+func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6069,37 +6077,27 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_wide.toml:75, order split_4.
-func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+// launchLinearNvfp4Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
+func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
+	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[404], g)
 	}
-}
-
-// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:90, order split_6.
-func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
-			arguments op.Linear
-			_         [48]byte
+			arguments argumentsLinear
+			_         [40]byte
 			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}{arguments: b, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[405], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128x256: kernels/h200/base/nvfp4/linear_wide.toml:129, order wide.
+// launchLinearNvfp4Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6114,7 +6112,7 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Wide_128x128: kernels/h200/base/nvfp4/linear_wide.toml:142, order wide.
+// launchLinearNvfp4Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
 func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6129,7 +6127,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Wide_64x128: kernels/h200/base/nvfp4/linear_wide.toml:155, order wide.
+// launchLinearNvfp4Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
 func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6461,7 +6459,7 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/base/q8_0/linear_wide.toml:16, order split_4.
+// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/frag/split_64.toml:17, order split_4.
 func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6476,7 +6474,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64SmallAdd: kernels/h200/base/q8_0/linear_wide.toml:31, order split_8.
+// launchLinearQ8_0Split_64SmallAdd: kernels/h200/frag/split_64.toml:32, order split_8.
 func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6491,7 +6489,7 @@ func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64Add: kernels/h200/base/q8_0/linear_wide.toml:46, order split_4.
+// launchLinearQ8_0Split_64Add: kernels/h200/frag/split_64.toml:47, order split_4.
 func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6660,7 +6658,7 @@ func (s *Set) launchLinearQ4_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
+// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/frag/split_64.toml:17, order split_4.
 func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6675,7 +6673,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
+// launchLinearQ4_0Split_64SmallAdd: kernels/h200/frag/split_64.toml:32, order split_8.
 func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6690,7 +6688,7 @@ func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64Add: kernels/h200/q4/linear_wide.toml:47, order split_4.
+// launchLinearQ4_0Split_64Add: kernels/h200/frag/split_64.toml:47, order split_4.
 func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6844,7 +6842,7 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/q4/linear_wide.toml:17, order split_4.
+// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/frag/split_64.toml:17, order split_4.
 func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6859,7 +6857,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64SmallAdd: kernels/h200/q4/linear_wide.toml:32, order split_8.
+// launchLinearQ4_1Split_64SmallAdd: kernels/h200/frag/split_64.toml:32, order split_8.
 func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6874,7 +6872,7 @@ func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64Add: kernels/h200/q4/linear_wide.toml:47, order split_4.
+// launchLinearQ4_1Split_64Add: kernels/h200/frag/split_64.toml:47, order split_4.
 func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7315,7 +7313,7 @@ func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_16MiddleAdd: kernels/h200/base/nvfp4/linear_wide.toml:16, order warps_4.
+// launchLinearNvfp4Split_16MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:16, order warps_4.
 func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7330,7 +7328,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_wide.toml:31, order warps_8.
+// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7345,7 +7343,7 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_32Add: kernels/h200/base/nvfp4/linear_wide.toml:46, order split_8.
+// launchLinearNvfp4Split_32Add: kernels/h200/base/nvfp4/linear_split.toml:46, order split_8.
 func (s *Set) launchLinearNvfp4Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(45, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7360,7 +7358,7 @@ func (s *Set) launchLinearNvfp4Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/base/nvfp4/linear_wide.toml:75, order split_4.
+// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:75, order split_4.
 func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7375,7 +7373,7 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_64Add: kernels/h200/base/nvfp4/linear_wide.toml:90, order split_6.
+// launchLinearNvfp4Split_64Add: kernels/h200/base/nvfp4/linear_split.toml:90, order split_6.
 func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7566,7 +7564,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/linear_wide.toml:61, order split_1.
+// launchLogitsQ8_0Split_64: kernels/h200/base/q8_0/logits_split.toml:2, order split_1.
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7574,7 +7572,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/linear_wide.toml:73, order split_1.
+// launchLogitsQ8_0Split_128: kernels/h200/base/q8_0/logits_split.toml:14, order split_1.
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7822,7 +7820,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_wide.toml:105, order split_1.
+// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:105, order split_1.
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -7830,7 +7828,7 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_wide.toml:117, order split_1.
+// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_split.toml:117, order split_1.
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -8835,17 +8833,17 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:27
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:33
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:32
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:38
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:31
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:37
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:27
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:31
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
 	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:27
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:14
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:18
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
 	}
 	return 0
