@@ -22,23 +22,10 @@ var forms = map[tensor.Type][]op.Scheme{
 	tensor.IQ4_NL: {op.SchemeQ8_0},
 }
 
-// typeOf is what the blocks of a scheme are called in a file; 0 for schemes that have none.
+// typeOf is what a file calls the elements or blocks of a scheme; 0 where several tensors store them.
 func typeOf(s op.Scheme) tensor.Type {
-	switch s {
-	case op.SchemeQ8_0:
-		return tensor.Q8_0
-	case op.SchemeQ4_0:
-		return tensor.Q4_0
-	case op.SchemeQ4_1:
-		return tensor.Q4_1
-	case op.SchemeQ5_0:
-		return tensor.Q5_0
-	case op.SchemeQ4_K:
-		return tensor.Q4_K
-	case op.SchemeQ6_K:
-		return tensor.Q6_K
-	}
-	return 0
+	t, _ := tensor.Parse(strings.ToUpper(s.String()))
+	return t
 }
 
 // formOn is how a stored type is kept by a set.
@@ -70,10 +57,7 @@ func Plain(info weights.Info) Storage { return Storage{Info: info, Scheme: op.Sc
 
 // converts reports whether the codes are kept in another form than the checkpoint has.
 func (s Storage) converts() bool {
-	if s.Scheme == op.SchemeBF16 {
-		return s.Type != tensor.BF16
-	}
-	return s.Type.Quantized() && s.Type != typeOf(s.Scheme)
+	return s.Type != typeOf(s.Scheme) && (s.Scheme == op.SchemeBF16 || s.Type.Quantized())
 }
 
 // served ends the message about a quantisation that is not.
