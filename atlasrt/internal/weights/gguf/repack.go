@@ -9,7 +9,7 @@ import (
 )
 
 // Repack writes a tensor's blocks as blocks of another type that holds them: Q5_0 and IQ4_NL as Q8_0 exactly, Q4_K as Q4_1 with the
-// scale and the minimum of each group rounded once to f16 (by 2⁻¹¹ of them at most). dst has room for all. ErrType where no such way is known.
+// scale and the minimum of each group rounded once to f16 (by 2⁻¹¹ of them at most, and of those below 2⁻¹⁴ by 2⁻²⁵). dst has room for all. ErrType where no such way is known.
 func Repack(dst []byte, to tensor.Type, src []byte, from tensor.Type) error {
 	block, ok := repackers[[2]tensor.Type{from, to}]
 	if !ok {
