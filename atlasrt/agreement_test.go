@@ -5,6 +5,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -31,7 +32,7 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 	for i := range prompt {
 		prompt[i] = int32(i*i*31+7*i+1) % 4096
 	}
-	logits := func(t *testing.T, h instance.Hardware, scheme op.Scheme, kv op.DType) []float32 {
+	logits := func(t *testing.T, h instance.Hardware, stored dummy.Options, kv op.DType) []float32 {
 		config, err := weights.ParseConfig("config.json", []byte(billion))
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +42,7 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer target.Device.Close()
-		checkpoint, err := instance.Dummy(target, config, scheme)
+		checkpoint, err := instance.Dummy(target, config, stored)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,9 +60,13 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 		}
 		return all
 	}
-	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ4_K, op.SchemeQ5_0} { // GPUs keep blocks of the last two in others
-		t.Run(scheme.String(), func(t *testing.T) {
-			got, want := logits(t, gpu, scheme, op.BF16), logits(t, instance.Hardware{Bundles: bundles(), Name: cpu, Exact: true}, scheme, op.F32)
+	for _, name := range []string{"bf16", "q4_k_m", "q5_0"} { // GPUs keep blocks of Q4_K and Q5_0 in others
+		t.Run(name, func(t *testing.T) {
+			stored, err := dummy.Parse(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := logits(t, gpu, stored, op.BF16), logits(t, instance.Hardware{Bundles: bundles(), Name: cpu, Exact: true}, stored, op.F32)
 			vocab, worst := len(want)/len(prompt), 0.0
 			for i := range prompt {
 				worst = max(worst, relative(got[i*vocab:(i+1)*vocab], want[i*vocab:(i+1)*vocab]))

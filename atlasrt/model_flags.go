@@ -12,6 +12,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/hub"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
@@ -42,7 +43,7 @@ type modelFlags struct {
 	Model     string `help:"A folder, a .gguf file, an owner/name id, or smollm2." default:"smollm2"`
 	Cache     string `help:"Folder that smollm2 was fetched into." default:".cache"`
 	LoadDummy string `help:"Make deterministic weights for a config.json instead of reading a checkpoint." placeholder:"CONFIG.JSON"`
-	DummyType string `help:"How dummy matrices are stored." enum:"bf16,q8_0,q4_0,q4_1,q5_0,q4_k,q6_k,f8,f8block,nvfp4" default:"bf16"`
+	DummyType string `help:"How dummy matrices are stored." enum:"bf16,q8_0,q4_0,q4_1,q5_0,q4_k,q4_k_m,q6_k,f8,f8block,nvfp4" default:"bf16"`
 	HubCache  string `help:"HuggingFace cache; empty: the hub folder of --hub-home." env:"HF_HUB_CACHE"`
 	HubHome   string `help:"HuggingFace home; empty: ~/.cache/huggingface." env:"HF_HOME"`
 	HubURL    string `help:"Where owner/name ids are fetched from." default:"${hub}" env:"HF_ENDPOINT"`
@@ -105,11 +106,11 @@ func (f modelFlags) dummy(t *instance.Target) (weights.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme, err := op.ParseScheme(f.DummyType)
+	options, err := dummy.Parse(f.DummyType)
 	if err != nil {
 		return nil, err
 	}
-	return instance.Dummy(t, config, scheme)
+	return instance.Dummy(t, config, options)
 }
 
 // sizeFlags bound what is served at a time.

@@ -11,6 +11,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
@@ -211,7 +212,7 @@ func TestRoundedActivationsFollowTheRule(t *testing.T) {
 	rounds := func(b *bundle.Bundle) bool { return len(b.Rounds) > 0 }
 	eachHardwareThat(t, rounds, false, func(t *testing.T, target *instance.Target) {
 		made := func() weights.Checkpoint {
-			c, err := instance.Dummy(target, config, op.SchemeF8Block)
+			c, err := instance.Dummy(target, config, dummy.Options{Scheme: op.SchemeF8Block})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/model/qwen3"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -43,7 +44,7 @@ func fits(t *testing.T, target *instance.Target, scheme op.Scheme, heads [3]int,
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkpoint, err := instance.Dummy(target, config, scheme)
+	checkpoint, err := instance.Dummy(target, config, dummy.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

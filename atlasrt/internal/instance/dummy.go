@@ -9,9 +9,9 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Dummy makes up a checkpoint for a config alone, its matrices stored in a scheme. FP8 comes with the activations of
+// Dummy makes up a checkpoint for a config alone, its matrices stored as options say. FP8 comes with the activations of
 // published checkpoints where the config does not say.
-func Dummy(t *Target, config *weights.Config, scheme op.Scheme) (weights.Checkpoint, error) {
+func Dummy(t *Target, config *weights.Config, options dummy.Options) (weights.Checkpoint, error) {
 	construct, err := family(config)
 	if err != nil {
 		return nil, err
@@ -21,12 +21,12 @@ func Dummy(t *Target, config *weights.Config, scheme op.Scheme) (weights.Checkpo
 	}
 	counter := load.NewCounter(t.Set, all)
 	construct(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
-	if (scheme == op.SchemeF8 || scheme == op.SchemeF8Block) && !config.Has("quantization_config") {
+	if scheme := options.Scheme; (scheme == op.SchemeF8 || scheme == op.SchemeF8Block) && !config.Has("quantization_config") {
 		if config, err = dynamic(config); err != nil {
 			return nil, err
 		}
 	}
-	return dummy.New(config, counter.Wants, dummy.Options{Scheme: scheme})
+	return dummy.New(config, counter.Wants, options)
 }
 
 // dynamic is a config whose activations are meant to be rounded where they meet FP8 weights.

@@ -8,6 +8,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
@@ -31,7 +32,7 @@ func TestDummyModelsStayFinite(t *testing.T) {
 	limits := model.Limits{Rows: 8, Activations: op.BF16}
 	for _, scheme := range []op.Scheme{op.SchemeBF16, op.SchemeQ4_1, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K} {
 		target := &Target{Device: host.New(0), Set: oracle.New(op.BF16), Bundle: &bundle.Bundle{Activations: op.BF16}}
-		checkpoint, err := Dummy(target, config, scheme)
+		checkpoint, err := Dummy(target, config, dummy.Options{Scheme: scheme})
 		if err != nil {
 			t.Fatal(err)
 		}

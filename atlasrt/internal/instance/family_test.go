@@ -8,6 +8,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
@@ -24,7 +25,7 @@ func prepared(t *testing.T, config string) (weights.Checkpoint, build, *load.Cou
 		t.Fatal(err)
 	}
 	target := &Target{Device: host.New(0), Set: oracle.New(op.F32), Bundle: &bundle.Bundle{Activations: op.F32}}
-	checkpoint, err := Dummy(target, c, op.SchemeBF16)
+	checkpoint, err := Dummy(target, c, dummy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ package dummy
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -39,6 +40,9 @@ type Options struct {
 	// Scheme is how matrices are stored: bf16 (also when zero), GGUF's blocks, or as published FP8 and NVFP4 checkpoints do,
 	// where only the projections of layers are quantised. Routers, and matrices whose columns fill no blocks, are bf16.
 	Scheme op.Scheme
+	// Better is how matrices are stored to which mixtures such as llama.cpp's Q4_K_M give more bits: the head, and the values and the
+	// last projections of half of the layers. Zero: as the others.
+	Better op.Scheme
 	// Assets is what the checkpoint's Assets gives.
 	Assets weights.Assets
 }
@@ -48,12 +52,59 @@ type checkpoint struct {
 	assets  weights.Assets
 	recipes map[string]recipe
 	bytes   int64
-	scheme  op.Scheme
+	stored  string
 	tracker weights.Tracker
 
 	mutex    sync.Mutex
 	patterns map[pattern][]byte
 	free     [][]byte
+}
+
+// mixtures are what options have names of their own.
+var mixtures = map[string]Options{
+	"q4_k_m": {Scheme: op.SchemeQ4_K, Better: op.SchemeQ6_K},
+}
+
+// Parse finds how matrices are stored by the name of a scheme or of a mixture.
+func Parse(name string) (Options, error) {
+	if mixed, ok := mixtures[name]; ok {
+		return mixed, nil
+	}
+	scheme, err := op.ParseScheme(name)
+	return Options{Scheme: scheme}, err
+}
+
+// String is the name that Parse knows.
+func (o Options) String() string {
+	for name, mixed := range mixtures {
+		if mixed.Scheme == o.Scheme && mixed.Better == o.Better {
+			return name
+		}
+	}
+	return o.Scheme.String()
+}
+
+// of is how a tensor's matrix is stored in a model of so many layers.
+func (o Options) of(name string, layers int) op.Scheme {
+	if o.Better != 0 && better(name, layers) {
+		return o.Better
+	}
+	return o.Scheme
+}
+
+// better reports whether a mixture gives a tensor more bits: the head, and of the first and the last eighth of the layers and each third
+// between them the values and what leads back from the inner dimension. It is llama.cpp's rule.
+func better(name string, layers int) bool {
+	if name == "lm_head.weight" {
+		return true
+	}
+	if !strings.Contains(name, ".v_proj.") && !strings.Contains(name, ".down_proj.") {
+		return false
+	}
+	_, rest, _ := strings.Cut(name, ".layers.")
+	number, _, _ := strings.Cut(rest, ".")
+	i, err := strconv.Atoi(number)
+	return err == nil && (i < layers/8 || i >= 7*layers/8 || (i-layers/8)%3 == 2)
 }
 
 // New makes a checkpoint that holds every tensor of wants, optional ones too. It fails when a tensor has no type that can
@@ -63,10 +114,11 @@ func New(config *weights.Config, wants []weights.Want, options Options) (weights
 		options.Scheme = op.SchemeBF16
 	}
 	c := &checkpoint{
-		config: config, assets: options.Assets, scheme: options.Scheme, recipes: map[string]recipe{}, patterns: map[pattern][]byte{},
+		config: config, assets: options.Assets, stored: options.String(), recipes: map[string]recipe{}, patterns: map[pattern][]byte{},
 	}
+	layers := config.Fresh().IntOr("num_hidden_layers", 0)
 	for _, want := range wants {
-		for _, r := range choose(want, options.Scheme) {
+		for _, r := range choose(want, options.of(want.Name, layers)) {
 			if unit[r.Type] == 0 {
 				return nil, fmt.Errorf("dummy weights: %v: no values are made up for this type", r.Info)
 			}
@@ -186,5 +238,5 @@ func (c *checkpoint) Assets() (weights.Assets, error) { return c.assets, nil }
 func (c *checkpoint) Close() error                    { return nil }
 
 func (c *checkpoint) String() string {
-	return fmt.Sprintf("made-up weights, %d tensors, matrices %v, %s", len(c.recipes), c.scheme, weights.FormatBytes(c.bytes))
+	return fmt.Sprintf("made-up weights, %d tensors, matrices %s, %s", len(c.recipes), c.stored, weights.FormatBytes(c.bytes))
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,5 +219,52 @@ func BenchmarkTensor(b *testing.B) {
 				c.Release(x)
 			}
 		})
+	}
+}
+
+// Of 36 layers 18 have more bits.
+func TestMixtureGivesMoreBitsToLayersThatNeedThem(t *testing.T) {
+	options, err := Parse("q4_k_m")
+	if err != nil || options.String() != "q4_k_m" {
+		t.Fatalf("got %v, %v", options, err)
+	}
+	config, err := weights.ParseConfig("config.json", []byte(`{"num_hidden_layers": 36}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := []weights.Want{{Name: "lm_head.weight", Shape: []int64{16, 256}}, {Name: "model.embed_tokens.weight", Shape: []int64{16, 256}}}
+	for i := range 36 {
+		for _, name := range []string{"self_attn.q_proj", "self_attn.v_proj", "mlp.down_proj", "mlp.experts.3.down_proj"} {
+			wants = append(wants, weights.Want{Name: fmt.Sprintf("model.layers.%d.%s.weight", i, name), Shape: []int64{16, 256}})
+		}
+	}
+	c, err := New(config, wants, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layers []int
+	for i := range 36 {
+		kind := func(name string) tensor.Type {
+			info, ok := c.Info(fmt.Sprintf("model.layers.%d.%s.weight", i, name))
+			if !ok {
+				t.Fatalf("no %s of layer %d", name, i)
+			}
+			return info.Type
+		}
+		v := kind("self_attn.v_proj")
+		if kind("self_attn.q_proj") != tensor.Q4_K || kind("mlp.down_proj") != v || kind("mlp.experts.3.down_proj") != v {
+			t.Errorf("layer %d: q %v, v %v, down %v", i, kind("self_attn.q_proj"), v, kind("mlp.down_proj"))
+		}
+		if v == tensor.Q6_K {
+			layers = append(layers, i)
+		}
+	}
+	if want := []int{0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 31, 32, 33, 34, 35}; !slices.Equal(layers, want) {
+		t.Errorf("more bits in layers %v, want %v", layers, want)
+	}
+	head, _ := c.Info("lm_head.weight")
+	embedding, _ := c.Info("model.embed_tokens.weight")
+	if head.Type != tensor.Q6_K || embedding.Type != tensor.Q4_K {
+		t.Errorf("head %v, embedding %v", head.Type, embedding.Type)
 	}
 }
