@@ -18,6 +18,9 @@ type piece struct {
 	offset int32 // columns before it
 }
 
+// at is where a piece's outputs of the first row begin.
+func (p piece) at(out op.Ptr, act op.DType) op.Ptr { return out + op.Ptr(int64(p.offset)*act.Bytes()) }
+
 // NewLinear loads name.weight, and name.bias where biased, of each part over cols inputs.
 func NewLinear(src model.Source, cols int32, biased bool, parts ...model.Part) Linear {
 	var l Linear
@@ -51,19 +54,22 @@ func (l Linear) whole() (w op.Weight, ok bool) {
 	return p.weight, len(l.pieces) == 1 && p.bias == 0
 }
 
-// ForwardNormed is Forward of what norm makes of the blocks before.
+// ForwardNormed is Forward of what norm makes of the blocks before. Each piece normalises for itself where it can, which takes less than a launch.
 func (l Linear) ForwardNormed(ops Ops, q op.Stream, out op.Ptr, norm Norm, rows int32, w *Workspace) {
-	if p := l.pieces[0]; len(l.pieces) == 1 && !w.ready {
+	for ; len(l.pieces) > 0 && !w.ready; l.pieces = l.pieces[1:] {
+		p := l.pieces[0]
 		in, residual, sum := w.operands()
-		if ops.NormLinear(q, op.NormLinear{
-			Out: out, Sum: sum, In: in, Residual: residual, Scale: norm.scale, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows, Eps: norm.eps,
+		if !ops.NormLinear(q, op.NormLinear{
+			Out: p.at(out, w.Act), Sum: sum, In: in, Residual: residual, Scale: norm.scale, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows, Eps: norm.eps,
 		}) {
-			w.added()
-			return
+			break
 		}
+		w.added()
 	}
-	norm.Forward(ops, q, rows, w)
-	l.Forward(ops, q, out, w.Normed, rows, w.Act)
+	if len(l.pieces) > 0 {
+		norm.Forward(ops, q, rows, w)
+		l.Forward(ops, q, out, w.Normed, rows, w.Act)
+	}
 }
 
 // ForwardAdded adds the product of rows of in to w.Residual, or leaves it in w.X for the next norm to add.
@@ -78,6 +84,6 @@ func (l Linear) ForwardAdded(ops Ops, q op.Stream, in op.Ptr, rows int32, w *Wor
 // Forward multiplies rows rows of in into out, whose rows hold all outputs of all pieces.
 func (l Linear) Forward(ops op.Core, q op.Stream, out, in op.Ptr, rows int32, act op.DType) {
 	for _, p := range l.pieces {
-		ops.Linear(q, op.Linear{Out: out + op.Ptr(int64(p.offset)*act.Bytes()), In: in, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows})
+		ops.Linear(q, op.Linear{Out: p.at(out, act), In: in, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows})
 	}
 }
