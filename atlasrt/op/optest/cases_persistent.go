@@ -11,7 +11,7 @@ import (
 func persistentCases() []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
-		if scheme.Block() <= 32 { // others are for processors, which have no tiles
+		if scheme != op.SchemeQ5_0 && scheme != op.SchemeQ4_K { // those are for processors, which have no tiles
 			list = append(list, persistentProducts(scheme)...)
 			list = append(list, persistentPrompts(scheme)...)
 			list = append(list, persistentExperts(scheme)...)

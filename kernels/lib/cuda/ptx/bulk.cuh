@@ -55,6 +55,11 @@ __device__ __forceinline__ uint32_t load_shared1(uint32_t from) {
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
     return x;
 }
+__device__ __forceinline__ uint32_t load_shared_half(uint32_t from) {
+    uint16_t x;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
+    return x;
+}
 
 // Lets tensor cores and the copy engine see what this thread wrote to shared memory.
 __device__ __forceinline__ void fence_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

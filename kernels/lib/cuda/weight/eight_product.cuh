@@ -1,7 +1,7 @@
 // A warp's products of strips with at most eight rows that lie one behind another in shared memory, as unit_product has them for any
 // scheme, spread_product for nvfp4 and four rows, fixed_product for GGUF's formats and half_product for FP8 and one row.
 #pragma once
-#include "lib/cuda/weight/fixed.cuh"
+#include "lib/cuda/weight/fixed_six.cuh"
 #include "lib/cuda/weight/half.cuh"
 #include "lib/cuda/weight/spread.cuh"
 

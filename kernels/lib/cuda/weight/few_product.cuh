@@ -1,7 +1,7 @@
 // A warp's products of strips with the few picks of a tile, as unit_product has them for any scheme, spread_product for nvfp4 and two picks,
 // fixed_product for GGUF's formats and one.
 #pragma once
-#include "lib/cuda/weight/fixed.cuh"
+#include "lib/cuda/weight/fixed_six.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {

@@ -21,6 +21,31 @@ __device__ __forceinline__ void product(int (&c)[4], const uint32_t (&a)[4], uin
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// Sixteen columns, 0-7 and 8-15, times a power of two, as numbers of 15 bits in the order of a product's columns.
+struct whole_numbers {
+    uint32_t high[4], low[4];  // signed bytes: a number is 256 times one and another
+
+    __device__ whole_numbers(const f32x8 &low_columns, const f32x8 &high_columns, float up) {
+#pragma unroll
+        for (int t = 0; t < 4; t++) {
+            // The low half of each is the number and 128, so that its upper byte is rounded.
+            const auto number = [&](float x) { return __float_as_uint(fmaf(x, up, 12582912.0f + 128)); };
+            const uint32_t even = __byte_perm(number(low_columns.v[2 * t]), number(high_columns.v[2 * t]), 0x5410);
+            const uint32_t odd = __byte_perm(number(low_columns.v[2 * t + 1]), number(high_columns.v[2 * t + 1]), 0x5410);
+            high[t] = __byte_perm(even, odd, 0x7531), low[t] = __byte_perm(even, odd, 0x6420) ^ 0x80808080;
+        }
+    }
+    __device__ int sum() const {
+        int sums[4];
+#pragma unroll
+        for (int t = 0; t < 4; t++) sums[t] = __dp4a(int(low[t]), 0x01010101, __dp4a(int(high[t]), 0x01010101, 0) * 256);
+        return sums[0] + sums[1] + (sums[2] + sums[3]);
+    }
+    __device__ void put(uint32_t high_at, uint32_t low_at) const {
+        store_shared(high_at, {high[0], high[1], high[2], high[3]}), store_shared(low_at, {low[0], low[1], low[2], low[3]});
+    }
+};
+
 // How a row lies in shared memory: 128 bytes for a unit of 64 columns, which are for each block 32 high bytes and 32 low ones, in the
 // order of a product's columns. Behind the row, for each block, four floats: what its numbers are counted in; a sixteenth of that, for nibbles of
 // rows g+8 are left sixteen times as large; and in q4_0 minus eight times their sum, for by eight are codes too large, in q4_1 the
@@ -40,21 +65,11 @@ struct fixed_form {
         const uint32_t exponent = max(__float_as_uint(most) >> 23, 18);  // so that a sixteenth of the unit is no subnormal
         const float up = __uint_as_float((267 - exponent) << 23);
         const float unit = exponent == 255 ? __uint_as_float(0x7fc00000) : __uint_as_float((exponent - 13) << 23);
-        uint32_t high[4], low[4];
-        int sums[4];
-#pragma unroll
-        for (int t = 0; t < 4; t++) {
-            // The low half of each is the number and 128, so that its upper byte is rounded.
-            const auto number = [&](float x) { return __float_as_uint(fmaf(x, up, 12582912.0f + 128)); };
-            const uint32_t even = __byte_perm(number(low_columns.v[2 * t]), number(high_columns.v[2 * t]), 0x5410);
-            const uint32_t odd = __byte_perm(number(low_columns.v[2 * t + 1]), number(high_columns.v[2 * t + 1]), 0x5410);
-            high[t] = __byte_perm(even, odd, 0x7531), low[t] = __byte_perm(even, odd, 0x6420) ^ 0x80808080;
-            if (kLeast) sums[t] = __dp4a(int(low[t]), 0x01010101, __dp4a(int(high[t]), 0x01010101, 0) * 256);
-        }
+        const whole_numbers numbers(low_columns, high_columns, up);
         int sum = 0;
-        if (kLeast) sum = sums[0] + sums[1] + (sums[2] + sums[3]), sum += __shfl_xor_sync(kAllLanes, sum, 1);
+        if (kLeast) sum = numbers.sum(), sum += __shfl_xor_sync(kAllLanes, sum, 1);
         if (!there) return;
-        store_shared(at, {high[0], high[1], high[2], high[3]}), store_shared(at + 32, {low[0], low[1], low[2], low[3]});
+        numbers.put(at, at + 32);
         if (lane() % 2) return;
         const float least = float(sum) * (kScheme == ATLAS_SCHEME_Q4_0 ? unit * -8 : unit);
         store_shared(factors, {__float_as_uint(unit), __float_as_uint(unit * 0x1p-4f), __float_as_uint(least), 0});
@@ -111,8 +126,7 @@ struct fixed_product {
         if (h == 0) factor = load_shared(from.factors + offset / 4);
 #pragma unroll
         for (int s = 0; s < kStrips; s++) {
-#pragma unroll
-            for (int v = 0; v < layout::kVectors; v++) codes[s][v] = load_shared(codes_at + s * strip_bytes + v * layout::kNext);
+            layout::load(codes_at + s * strip_bytes, codes[s]);
             if (h) continue;
             if constexpr (kScheme == ATLAS_SCHEME_Q8_0) scales[s].x = load_shared1(scales_at + s * strip_bytes);
             else scales[s] = load_shared2(scales_at + s * strip_bytes);

@@ -15,8 +15,12 @@
 //                              q8_0   16 f16 scales, of rows 0, 8, 1, 9 …
 //                              q4_0   the same, two for each row, of the first 32 columns and of the others
 //                              q4_1   the same, then minima in the same order
+//                              q6_k   what six.cuh says, 8 bytes for each lane; 64 scales of steps in nvfp4's order, 128 too large; 16 f16
+//                                     factors of those, of rows 0, 8, 1, 9 …; scales are zero where that is
 // f8 has none; f8block has f32 [strips, columns/128] after the last strip.
 #pragma once
+#include "lib/cuda/ptx/bulk.cuh"
+#include "lib/cuda/weight/six.cuh"
 #include "lib/cuda/weight/tile64.cuh"
 
 namespace atlas {
@@ -39,7 +43,7 @@ __device__ inline uint32_t multiply_add_pair(uint32_t x, uint32_t y, uint32_t z)
     return reinterpret_cast<const uint32_t &>(p);
 }
 
-constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo120 = 0x7b807b80, kTwo123 = 0x7d007d00, kTwo127 = 0x7f007f00;  // pairs of bf16
+constexpr uint32_t kTwoMinus128 = 0x00200020, kTwo64 = 0x5f805f80, kTwo120 = 0x7b807b80, kTwo123 = 0x7d007d00, kTwo125 = 0x7e007e00, kTwo127 = 0x7f007f00;  // pairs of bf16
 
 // x's bits of a mask, and others that are set; in one instruction, where the compiler takes two for two constants.
 template <uint32_t kMask, uint32_t kSet>
@@ -106,22 +110,34 @@ __device__ inline void decode_nibbles(uint32_t w, uint32_t (&a)[4]) {
     for (int i = 0; i < 4; i++) a[i] = multiply_add_pair(a[i], i % 2 ? kTwo123 : kTwo127, kMinusEighth);
 }
 
+// The fragment of a step of codes of six bits, less 32, times 2⁻⁶.
+template <bool kOdd>
+__device__ inline void decode_sixes(uint32_t step, uint32_t pair, uint32_t (&a)[4]) {
+    constexpr uint32_t kMinusHalf = 0xbf00bf00;
+    uint32_t g, g8;
+    join_sixes<kOdd>(step, pair, g, g8);
+    a[0] = multiply_add_pair(g & 0x00ff00ff, kTwo127, kMinusHalf), a[2] = multiply_add_pair(__byte_perm(g, 0, 0x4341), kTwo127, kMinusHalf);
+    a[1] = multiply_add_pair(g8 & 0x00ff00ff, kTwo125, kMinusHalf), a[3] = multiply_add_pair(__byte_perm(g8, 0, 0x4341), kTwo125, kMinusHalf);
+}
+
 // Geometry of a layout, and the fragment of a step from the vectors of 16 bytes that a lane has of 64 columns.
 template <atlas_Scheme kScheme>
 struct frag {
     static constexpr bool kFour = kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 || kScheme == ATLAS_SCHEME_Q4_1;
+    static constexpr bool kSix = kScheme == ATLAS_SCHEME_Q6_K;
     static constexpr bool kRaw = kScheme == ATLAS_SCHEME_F8 || kScheme == ATLAS_SCHEME_F8BLOCK;  // codes as wgmma reads them
     static constexpr int kCols = kScheme == ATLAS_SCHEME_Q8_0 ? 32 : 64;
     static constexpr int kScales = kScheme == ATLAS_SCHEME_NVFP4 || kScheme == ATLAS_SCHEME_Q4_0 ? 64
                                    : kScheme == ATLAS_SCHEME_Q4_1                                ? 128
                                    : kScheme == ATLAS_SCHEME_Q8_0                                ? 32
+                                   : kSix                                                        ? 96
                                                                                                  : 0;
-    static constexpr int kBlock = (kRaw ? 1024 : 512) + kScales;  // bytes
+    static constexpr int kCodes = kRaw ? 1024 : kSix ? 768 : 512, kBlock = kCodes + kScales;  // bytes
     static constexpr int kVectors = kFour ? 1 : 2, kNext = kRaw ? 512 : kBlock;  // of 64 columns; bytes from the first to the second
-    static_assert(kFour || kRaw || kScheme == ATLAS_SCHEME_Q8_0, "a frag layout");
+    static_assert(kFour || kRaw || kSix || kScheme == ATLAS_SCHEME_Q8_0, "a frag layout");
 
-    // Sums of products are to be multiplied by this.
-    static constexpr float kFactor = kScheme == ATLAS_SCHEME_NVFP4 ? 256.0f : kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_Q4_0 ? 64.0f : 1.0f;
+    // Sums of products of what decode_stage gives are to be multiplied by this.
+    static constexpr float kFactor = kSix ? 4096.0f : kScheme == ATLAS_SCHEME_NVFP4 ? 256.0f : kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_Q4_0 ? 64.0f : 1.0f;
 
     __device__ static int blocks(int cols) { return (cols + kCols - 1) / kCols; }
     __device__ static size_t strip_bytes(int cols) { return size_t(blocks(cols)) * kBlock; }
@@ -129,6 +145,16 @@ struct frag {
     // The number of this lane's vector among 32, and where it lies.
     __device__ static int lane_slot() { return kRaw ? lane() ^ lane() / 8 : lane(); }
     __device__ static int lane_at() { return lane_slot() * 16; }
+    // This lane's vectors of 64 columns in the shared window, lane_at() after whose first byte `at` is; q6_k's second one is half of one.
+    __device__ static void load(uint32_t at, uint4 (&vectors)[kVectors]) {
+        vectors[0] = load_shared(at);
+        if constexpr (kSix) {
+            const uint2 others = load_shared2(at + 512 - lane() * 8);
+            vectors[1] = {others.x, others.y, 0, 0};
+        } else if constexpr (kVectors == 2) {
+            vectors[1] = load_shared(at + kNext);
+        }
+    }
     // f8, f8block: where the code of row r (0-15) and column c (0-63) of a block lies.
     __device__ static int raw_at(int r, int c) { return r * 64 + (c % 8 / 2 ^ r / 2 % 4) * 16 + c / 16 * 4 + c % 2 * 2 + c / 8 % 2; }
     // f8block: of strip i, one for each 128 columns.
@@ -137,7 +163,7 @@ struct frag {
     }
     __device__ static float block_scale(const atlas_Weight &w, int m, int i, int j) { return block_scales(w, m, i)[j]; }
 
-    // Codes of a step (0-3) without block scales: e2m1 times 2⁻¹²⁶; q8_0 and q4_0 times 2⁻⁶; q4_1 times 2⁻¹³³, of rows g+8 times
+    // Codes of a step (0-3) without block scales: e2m1 times 2⁻¹²⁶; q8_0, q4_0 and q6_k times 2⁻⁶; q4_1 times 2⁻¹³³, of rows g+8 times
     // 2⁻¹²⁹; f8 exact, or times 2⁻¹²⁰ where kAsDecoded.
     template <bool kAsDecoded = false>
     __device__ static void codes(const uint4 (&vectors)[kVectors], int step, uint32_t (&a)[4]) {
@@ -150,6 +176,9 @@ struct frag {
             decode_nibbles(w[0][step], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q4_1) {
             tiny_nibbles(w[0][step], a);
+        } else if constexpr (kSix) {
+            if (step % 2) decode_sixes<true>(w[0][step], w[1][step / 2], a);
+            else decode_sixes<false>(w[0][step], w[1][step / 2], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
             decode_bytes(w[step / 2][step % 2 * 2], a[0], a[1]), decode_bytes(w[step / 2][step % 2 * 2 + 1], a[2], a[3]);
         } else {

@@ -1,7 +1,7 @@
 // Pack, Unpack and Embedding of the frag layouts. Raw forms: atlasrt/op/weight.go. Unpack gives every bit back, but for nvfp4's
-// signs of scales, which codes have, and codes whose scale is zero, which are zeros.
+// signs of scales, which codes have, and codes whose scale is zero, which are zeros; and q6_k's scales whose factor is zero.
 #pragma once
-#include "lib/cuda/weight/frag.cuh"
+#include "lib/cuda/weight/six_pack.cuh"
 
 namespace atlas {
 
@@ -111,29 +111,32 @@ __device__ void pack_frag(const atlas_Pack &a) {
     const atlas::frag_raw<kScheme> raw = {cols};
     uint8_t *strip = const_cast<uint8_t *>(layout::strip(a.W, 0, blockIdx.x));
     atlas::wait_for_previous();
-    if constexpr (layout::kRaw) {
+    if constexpr (layout::kSix) {
+        atlas::pack_six<kThreads>({const_cast<uint8_t *>(a.Raw), cols}, strip, first, rows);
+    } else if constexpr (layout::kRaw) {
         for (int i = threadIdx.x; i < 16 * layout::blocks(cols) * 64; i += kThreads) {
             const int r = i / (layout::blocks(cols) * 64), c = i % (layout::blocks(cols) * 64);
             strip[c / 64 * layout::kBlock + layout::raw_at(r, c % 64)] = first + r < rows && c < cols ? a.Raw[raw.at(first + r, c)] : 0;
         }
-    }
-    for (int i = threadIdx.x; !layout::kRaw && i < layout::blocks(cols) * 128; i += kThreads) {
-        const int block = i / 128, lane = i % 128 / 4;
-        constexpr int kCodes = layout::kFour ? 8 : 4;
-        uint32_t w = 0;
+    } else {
+        for (int i = threadIdx.x; i < layout::blocks(cols) * 128; i += kThreads) {
+            const int block = i / 128, lane = i % 128 / 4;
+            constexpr int kCodes = layout::kFour ? 8 : 4;
+            uint32_t w = 0;
 #pragma unroll
-        for (int j = 0; j < kCodes; j++) {
-            const int half = j % 2, place = j / 2, reg = layout::kFour ? place : i % 2 * 2 + place, step = layout::kFour ? i % 4 : i % 4 / 2;
-            const int r = first + lane / 4 + reg % 2 * 8, c = block * layout::kCols + step * 16 + reg / 2 * 8 + lane % 4 * 2 + half;
-            if (r >= rows || c >= cols) continue;
-            const uint32_t byte = a.Raw[raw.at(r, c)];
-            uint32_t code = layout::kFour ? (raw.high(c) ? byte >> 4 : byte & 15) : byte;
-            if constexpr (kScheme == ATLAS_SCHEME_NVFP4) code = atlas::sign_code(code, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, r, c, 0)]);
-            w |= atlas::put_code<kScheme>(half, place, code);
+            for (int j = 0; j < kCodes; j++) {
+                const int half = j % 2, place = j / 2, reg = layout::kFour ? place : i % 2 * 2 + place, step = layout::kFour ? i % 4 : i % 4 / 2;
+                const int r = first + lane / 4 + reg % 2 * 8, c = block * layout::kCols + step * 16 + reg / 2 * 8 + lane % 4 * 2 + half;
+                if (r >= rows || c >= cols) continue;
+                const uint32_t byte = a.Raw[raw.at(r, c)];
+                uint32_t code = layout::kFour ? (raw.high(c) ? byte >> 4 : byte & 15) : byte;
+                if constexpr (kScheme == ATLAS_SCHEME_NVFP4) code = atlas::sign_code(code, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, r, c, 0)]);
+                w |= atlas::put_code<kScheme>(half, place, code);
+            }
+            *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + i % 128 * 4) = w;
         }
-        *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + i % 128 * 4) = w;
     }
-    if constexpr (layout::kScales > 0) {
+    if constexpr (layout::kScales > 0 && !layout::kSix) {
         using scale = atlas::frag_scale<kScheme>;
         for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += kThreads) {
             const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
@@ -167,16 +170,20 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
         return atlas::get_code<kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
     };
     atlas::wait_for_previous();
-    // Of two columns that share a byte the one in the low half writes both.
-    constexpr int kApart = kScheme == ATLAS_SCHEME_NVFP4 ? 1 : 16;
-    for (int i = threadIdx.x; i < 16 * cols; i += kThreads) {
-        const int r = i / cols, c = i % cols;
-        if (first + r >= rows || raw.high(c)) continue;
-        uint32_t byte = code(r, c);
-        if (layout::kFour) byte |= code(r, c + kApart) << 4;
-        a.Raw[raw.at(first + r, c)] = byte;
+    if constexpr (layout::kSix) {
+        atlas::unpack_six<kThreads>({a.Raw, cols}, strip, first, rows);
+    } else {
+        // Of two columns that share a byte the one in the low half writes both.
+        constexpr int kApart = kScheme == ATLAS_SCHEME_NVFP4 ? 1 : 16;
+        for (int i = threadIdx.x; i < 16 * cols; i += kThreads) {
+            const int r = i / cols, c = i % cols;
+            if (first + r >= rows || raw.high(c)) continue;
+            uint32_t byte = code(r, c);
+            if (layout::kFour) byte |= code(r, c + kApart) << 4;
+            a.Raw[raw.at(first + r, c)] = byte;
+        }
     }
-    if constexpr (layout::kScales > 0) {
+    if constexpr (layout::kScales > 0 && !layout::kSix) {
         using scale = atlas::frag_scale<kScheme>;
         for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += kThreads) {
             const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
@@ -203,6 +210,11 @@ template <atlas_Scheme kScheme>
 __device__ float frag_weight(const atlas_Weight &w, int m, int n, int k) {
     using layout = frag<kScheme>;
     const int r = n % 16, c = k % layout::kCols;
+    if constexpr (layout::kSix) {
+        const uint8_t *strip = layout::strip(w, m, n / 16);
+        const float factor = __half2float(*reinterpret_cast<const __half *>(strip + six_factor_at(r, k)));
+        return factor * (int(strip[six_scale_at(r, k)]) - 128) * (int(six_code(strip, r, k)) - 32);
+    }
     const uint8_t *block = layout::strip(w, m, n / 16) + size_t(k / layout::kCols) * layout::kBlock;
     const auto code_at = [&]() -> uint32_t {
         if constexpr (layout::kRaw) return block[layout::raw_at(r, c)];

@@ -152,12 +152,13 @@ struct frag_tile {
         for (int half = 0; half < 2; half++) {
             if (unit_t::kHalves && half && left <= 32) break;
             uint32_t a[2][2][4];
-            float2 factor[2], least[2];
+            float2 factor[2][unit_t::kParts], least[2];
 #pragma unroll
             for (int s = 0; s < 2; s++) {
                 unit_t weights;
                 weights.load_half(strips + s * unit_t::kBytes, half, a[s]);
-                factor[s] = weights.factors(half, block[s]), least[s] = weights.minima(half);
+                weights.factors(half, block[s], factor[s]);
+                least[s] = weights.minima(half);
             }
 #pragma unroll
             for (int j = 0; j < kTiles; j++) {

@@ -1,10 +1,10 @@
 // Strips of a frag layout times many rows, with wgmma: weights are the factor in registers, two strips for each warp; sums are
 // [outputs, rows]. A stage has the 64 columns of 8·kTeams strips, each in one piece.
 //
-// Weights become bf16: exactly in f8, f8block and nvfp4, rounded once in q8_0, q4_0 and q4_1. In f8block sums are kept in units
-// of the scale of the 128 columns they are at, and change units from one such block to the next.
+// Weights become bf16: exactly in f8, f8block and nvfp4, rounded once in GGUF's formats. In f8block sums are kept in units
+// of the scale of the 128 columns they are at, and change units from one such block to the next; in q6_k in those of each row's factor of 256 columns.
 #pragma once
-#include "lib/cuda/weight/frag.cuh"
+#include "lib/cuda/weight/six_wide.cuh"
 #include "lib/cuda/weight/wide.cuh"
 
 namespace atlas {
@@ -63,21 +63,17 @@ __device__ inline void take_apart(uint32_t w, two_parts &first, two_parts &secon
     first = {pair(high.x), pair(low.x)}, second = {pair(high.y), pair(low.y)};
 }
 
-// Byte i of a word, a nibble, and 128.
-template <int i>
-__device__ inline float raise_nibble(uint32_t w) {
-    return __uint_as_float(__byte_perm(w, 0x00004300, 0x5044 | i << 8));
-}
-__device__ inline float2 widen_halves(uint32_t x) { return __half22float2(reinterpret_cast<const __half2 &>(x)); }
-
-// The fragments of a strip's 64 columns; in q8_0 of the first 32 only where half.
+// The fragments of a strip's 64 columns; in q8_0 of the first 32 only where half, in q6_k in units of its factors.
 template <atlas_Scheme kScheme>
 __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
     using layout = frag<kScheme>;
     const int g = lane() / 4;
     uint4 codes[layout::kVectors];
-#pragma unroll
-    for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(from + v * layout::kNext + layout::lane_at());
+    layout::load(from + layout::lane_at(), codes);
+    if constexpr (layout::kSix) {
+        decode_six_stage(codes, load_shared2(from + 768 + g * 8), a);
+        return;
+    }
     const uint32_t words[4] = {codes[0].x, codes[0].y, codes[0].z, codes[0].w};
     if constexpr (kScheme == ATLAS_SCHEME_Q4_0) {
         const uint2 scales = load_shared2(from + 512 + g * 8);
@@ -98,8 +94,8 @@ __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
             for (int r = 0; r < 2; r++) {
                 const uint32_t w = words[k] >> 4 * r & 0x0f0f0f0f;
                 const float scale = k < 2 ? d[r].x : d[r].y, least = fmaf(-128, scale, k < 2 ? m[r].x : m[r].y);
-                a[k][r] = narrow(fmaf(raise_nibble<0>(w), scale, least), fmaf(raise_nibble<2>(w), scale, least));
-                a[k][2 + r] = narrow(fmaf(raise_nibble<1>(w), scale, least), fmaf(raise_nibble<3>(w), scale, least));
+                a[k][r] = narrow(fmaf(raise_byte<0>(w), scale, least), fmaf(raise_byte<2>(w), scale, least));
+                a[k][2 + r] = narrow(fmaf(raise_byte<1>(w), scale, least), fmaf(raise_byte<3>(w), scale, least));
             }
     } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
 #pragma unroll
@@ -147,9 +143,10 @@ struct sum_units {
 // Multiplies a tile's steps: two strips of this warp by kRows rows. scales: those of the strips in f8block.
 template <atlas_Scheme kScheme, int kRows, typename Pipe, typename Stage>
 __device__ void multiply_strips(const Pipe &pipe, Stage &now, int steps, int cols, const float *const (&scales)[2], float (&c)[2][kRows / 2]) {
-    constexpr bool kUnits = kScheme == ATLAS_SCHEME_F8BLOCK;
+    constexpr bool kUnits = kScheme == ATLAS_SCHEME_F8BLOCK, kSix = frag<kScheme>::kSix;
     const int blocks = (cols + 127) / 128;
     sum_units units[2] = {sum_units(scales[0]), sum_units(scales[1])};
+    row_units of_rows[2];
     uint32_t a[2][4][4];
 #pragma unroll
     for (int s = 0; s < 2; s++)
@@ -197,6 +194,15 @@ __device__ void multiply_strips(const Pipe &pipe, Stage &now, int steps, int col
             multiply_step(2 * block);
             if (2 * block + 1 < steps) multiply_step(2 * block + 1);
         }
+    } else if constexpr (kSix) {
+        for (int step = 0; step < steps; step += 4) {
+            pipe.wait_full(now);
+            wait_products<0>();
+#pragma unroll
+            for (int s = 0; s < 2; s++) of_rows[s].change(pipe.weights(now.slot) + (warp() * 2 + s) * frag_stage<kScheme>::kStripBytes, c[s]);
+#pragma unroll
+            for (int k = 0; k < 4; k++) multiply_step(step + k);
+        }
     } else {
         for (int step = 0; step < steps; step++) multiply_step(step);
     }
@@ -206,6 +212,11 @@ __device__ void multiply_strips(const Pipe &pipe, Stage &now, int steps, int col
     pipe.release(before);
 #pragma unroll
     for (int s = 0; s < 2; s++) {
+        if constexpr (kSix) {
+#pragma unroll
+            for (int i = 0; i < kRows / 2; i++) c[s][i] *= of_rows[s].of(i) * frag<kScheme>::kFactor;
+            continue;
+        }
         const float factor = kUnits ? units[s].now : frag<kScheme>::kFactor;
         if (kUnits || frag<kScheme>::kFactor != 1.0f) {
 #pragma unroll

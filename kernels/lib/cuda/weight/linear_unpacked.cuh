@@ -20,7 +20,7 @@ __device__ inline atlas_Weight unpacked(const atlas_Weight &w, void *scratch) {
 // Where the schemes' fragments are in other units than their weights.
 template <atlas_Scheme kScheme>
 __device__ uint32_t in_units(uint32_t pair) {
-    constexpr float kFactor = frag<kScheme>::kFactor;
+    constexpr float kFactor = frag<kScheme>::kSix ? 1 : frag<kScheme>::kFactor;
     static_assert(kFactor == 1 || kFactor == 64 || kFactor == 256, "a power of two");
     return kFactor == 1 ? pair : multiply_pair(pair, kFactor == 64 ? 0x42804280 : 0x43804380);
 }
@@ -45,7 +45,8 @@ __device__ void unpack_tiles(const Op &a, void *scratch) {
     for (int i = lane; i < kWords; i += 32) own[i] = i < there ? from[i] : uint4{};
     __syncwarp();
     uint32_t x[4][4];
-    atlas::decode_stage<kScheme>(__cvta_generic_to_shared(own), half, x);
+    if constexpr (atlas::frag<kScheme>::kSix) atlas::widen_six_stage(__cvta_generic_to_shared(own), x);
+    else atlas::decode_stage<kScheme>(__cvta_generic_to_shared(own), half, x);
     const atlas_Weight w = atlas::unpacked(a.W, scratch);
     atlas_act *tile = const_cast<atlas_act *>(atlas::tile64(w, 0, strip / 4, step));
 #pragma unroll

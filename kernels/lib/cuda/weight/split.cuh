@@ -8,6 +8,8 @@
 //
 // Block: kTeams·128+32 threads; cluster kSplit; grid (any multiple of it, rows/kRows); dynamic shared memory split<…>::kShared.
 #pragma once
+#include <type_traits>
+
 #include "lib/cuda/ptx/cluster.cuh"
 #include "lib/cuda/weight/add.cuh"
 #include "lib/cuda/weight/minima.cuh"
@@ -28,12 +30,17 @@ struct split {
     static constexpr int kPair = kUnits == 1 ? 1 : 2;  // units that are multiplied in one go
     static constexpr int kSets = kStrips == 2 || kScheme == ATLAS_SCHEME_F8BLOCK ? 2 : 1;  // of sums that take turns
     static constexpr bool kBf16 = kScheme == ATLAS_SCHEME_BF16, kScaled = kScheme == ATLAS_SCHEME_F8BLOCK;
+    static constexpr bool kSix = kScheme == ATLAS_SCHEME_Q6_K;
     static constexpr bool kWarps = kRows <= 16 && !kBf16 && !kScaled && kScheme != ATLAS_SCHEME_F8;
     static constexpr float kFactor = kWarps ? unit<kScheme>::kLiftedFactor : split_factor<kScheme>();  // of sums
     static_assert(kPieces <= 32 && kShared <= 227 * 1024 && kStages >= 2, "fits");
     static_assert(kUnits == 1 || kUnits == 2 || !kBf16 && kUnits % 2 == 0, "whole pairs, or with bf16 the same in all stages");
     static_assert(kBf16 || kPair * kStrips >= 2, "sets take turns");
+    static_assert(!kSix || kUnits == 2, "two stages have a factor's columns");
     static_assert(!kScaled || kPair * kStrips == 4, "sums of a strip and a pair have one scale");
+
+    using yes = std::true_type;
+    using no = std::false_type;
 
     uint32_t data;
     uint64_t origin;  // the factor at data
@@ -42,8 +49,9 @@ struct split {
     __device__ split(const atlas_Weight &w) : rank(kSplit > 1 ? cluster_rank() : 0), cols(w.Cols), units(tiles64(w.Cols)) {
         data = (uint32_t(__cvta_generic_to_shared(wide_shared)) + 1023) & ~1023u;
         origin = factor(data);
-        const int pairs = (units + 1) / 2;
-        begin = pairs * rank / kSplit * 2, end = min(units, pairs * (rank + 1) / kSplit * 2);
+        constexpr int kWhole = kSix ? 4 : 2;  // units that stay together
+        const int parts = (units + kWhole - 1) / kWhole;
+        begin = parts * rank / kSplit * kWhole, end = min(units, parts * (rank + 1) / kSplit * kWhole);
         tiles = (w.Rows + kOut - 1) / kOut, pieces = (w.Rows + weights_t::kPiece - 1) / weights_t::kPiece;
     }
     // Units of the stage from unit u on, made up to pairs.
@@ -290,11 +298,13 @@ struct split {
     }
 
     // Two sets of fragments and sums take turns, those of two strips or of even and odd units: one is made while the other is multiplied.
-    // f8block: sums of 128 columns are scaled and added to those before once they are done.
+    // f8block: sums of 128 columns are scaled and added to those before once they are done. q6_k: sums change what they are counted in from 256 columns
+    // to the next.
     __device__ void multiply_frag(stage<kStages> &now, const atlas_Weight &w, int strip, float (&c)[kStrips][kRows / 2]) const {
         uint32_t a[2][4][4];
         float p[kSets][kRows / 2];
         const column_scales scales(w, strip, begin, end);
+        row_units of_rows[kSets];
 #pragma unroll
         for (int s = 0; s < kSets; s++)
 #pragma unroll
@@ -303,13 +313,19 @@ struct split {
             const float d = scales.of(w, strip, s, begin / 2 + b, b);
             pin(p[s]);
 #pragma unroll
-            for (int i = 0; i < kRows / 2; i++) c[s % kStrips][i] = kScaled ? fmaf(p[s][i], d, c[s % kStrips][i]) : c[s % kStrips][i] + p[s][i];
+            for (int i = 0; i < kRows / 2; i++)
+                c[s % kStrips][i] = kScaled || kSix ? fmaf(p[s][i], kSix ? of_rows[s].of(i) : d, c[s % kStrips][i]) : c[s % kStrips][i] + p[s][i];
             pin(c[s % kStrips]);
         };
         int before = 0, b = 0;
-        for (int u = begin; u < end; u += kUnits) {
+        const auto times = [&](int u, auto changes) {
             wait_full(now);
             const uint32_t from = weights(now.slot) + (warp() / 4 * kStrips * 4 + warp() % 4) * kPieceBytes;
+            if constexpr (changes.value) {
+                wait_products<0>();
+#pragma unroll
+                for (int s = 0; s < kSets; s++) of_rows[s].change(from + s % kStrips * 4 * kPieceBytes, p[s]);
+            }
             for (int pair = 0; pair < staged(u); pair += kPair, b++)
 #pragma unroll
                 for (int g = 0; g < kPair * kStrips; g++) {
@@ -334,6 +350,11 @@ struct split {
                 }
             before = now.slot;
             now.next();
+        };
+        if constexpr (kSix) {
+            for (int u = begin; u < end; u += 2 * kUnits) times(u, yes{}), times(u + kUnits, no{});
+        } else {
+            for (int u = begin; u < end; u += kUnits) times(u, no{});
         }
         wait_products<0>();
         add(0, b - 1);

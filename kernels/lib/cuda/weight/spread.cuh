@@ -84,11 +84,6 @@ struct spread_product {
     __device__ static int row_of(int i) { return lane() % 4 < kWidth / 2 ? lane() % 4 * 2 + i % 2 : kRows; }
 
   private:
-    __device__ static uint32_t load_shared_half(uint32_t from) {
-        uint16_t x;
-        asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
-        return x;
-    }
     // Of rows g and g+8, the first low, times 2⁶.
     __device__ static float2 scales_of(uint32_t pair) {
         const uint32_t halves = decode_two_scales(pair);

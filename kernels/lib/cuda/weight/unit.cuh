@@ -1,5 +1,5 @@
 // A unit is 64 columns of a strip, 16 rows of weights, in any layout: where it lies, and as A fragments of mma.m16n8k16 once
-// it is in shared memory. Schemes whose scales do not fit bf16 scale the sums of 32 columns instead (kPartial).
+// it is in shared memory. Schemes whose scales do not fit bf16 scale the sums of 32 columns instead, or of 16 (kPartial).
 #pragma once
 #include "lib/cuda/ptx/bulk.cuh"
 #include "lib/cuda/ptx/fragment.cuh"
@@ -45,7 +45,8 @@ struct unit {
     static constexpr int kBytes = 64 / layout::kCols * layout::kBlock, kPitch = kBytes;
     static constexpr bool kHalves = layout::kCols == 32;  // which may be all there is
     static constexpr bool kPartial = kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_NVFP4;
-    static constexpr float kFactor = layout::kFactor;  // of sums of exact fragments
+    static constexpr int kParts = layout::kSix ? 2 : 1;  // of a half that have scales of their own
+    static constexpr float kFactor = layout::kSix ? 64.0f : layout::kFactor;  // of sums of exact fragments
     // Whether activations are to be lifted, for fragments as they are decoded; then of their sums.
     static constexpr bool kLifts = layout::kRaw || kScheme == ATLAS_SCHEME_Q4_1;
     static constexpr float kLiftedFactor = !kLifts ? kFactor : layout::kRaw ? 0x1p56f : 0x1p69f;
@@ -55,11 +56,16 @@ struct unit {
     __device__ static int bytes(int cols, int u, int n) { return min(n * kBytes, int(layout::strip_bytes(cols)) - u * kBytes); }
 
     uint4 codes[layout::kVectors];
-    uint2 scales[2];  // nvfp4: words of rows g and g+8; others: f16 pairs
+    uint2 scales[2];  // nvfp4: words of rows g and g+8; q6_k: words of both rows for both halves, then an f16 pair; others: f16 pairs
 
     __device__ void load(const uint8_t *shared) {
 #pragma unroll
-        for (int v = 0; v < layout::kVectors; v++) codes[v] = reinterpret_cast<const uint4 *>(shared + v * layout::kNext)[layout::lane_slot()];
+        for (int v = 0; v < layout::kVectors; v++)
+            if (!(layout::kSix && v)) codes[v] = reinterpret_cast<const uint4 *>(shared + v * layout::kNext)[layout::lane_slot()];
+        if constexpr (layout::kSix) {
+            const uint2 others = reinterpret_cast<const uint2 *>(shared + 512)[lane()];
+            codes[1] = {others.x, others.y, 0, 0};
+        }
         load_scales(shared);
     }
     __device__ void load_scales(const uint8_t *shared) {
@@ -69,6 +75,7 @@ struct unit {
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
             for (int b = 0; b < 2; b++) scales[b].x = reinterpret_cast<const uint32_t *>(shared + b * layout::kBlock + 512)[g];
+        if constexpr (layout::kSix) scales[0] = reinterpret_cast<const uint2 *>(shared + 768)[g], scales[1].x = reinterpret_cast<const uint32_t *>(shared + 832)[g];
     }
     // The same from global memory, of weights that nothing else in this kernel reads.
     __device__ void load_once(const uint8_t *global) {
@@ -80,12 +87,12 @@ struct unit {
     // The same by addresses of the shared window: of the lane's codes, codes_at() after the unit's first byte, and of its scales,
     // which lie scales_at() after it.
     __device__ static int codes_at() { return layout::lane_at(); }
-    __device__ static int scales_at() { return 512 + lane() / 4 * (kScheme == ATLAS_SCHEME_Q8_0 ? 4 : 8); }
+    __device__ static int scales_at() { return layout::kCodes % 1024 + lane() / 4 * (kScheme == ATLAS_SCHEME_Q8_0 ? 4 : 8); }
     template <bool kMinima = kScheme == ATLAS_SCHEME_Q4_1>
     __device__ void load(uint32_t lane_codes, uint32_t lane_scales) {
-#pragma unroll
-        for (int v = 0; v < layout::kVectors; v++) codes[v] = load_shared(lane_codes + v * layout::kNext);
-        if constexpr (layout::kFour) scales[0] = load_shared2(lane_scales);
+        layout::load(lane_codes, codes);
+        if constexpr (layout::kFour || layout::kSix) scales[0] = load_shared2(lane_scales);
+        if constexpr (layout::kSix) scales[1].x = load_shared1(lane_scales + 64 - lane() / 4 * 4);
         if constexpr (kMinima) scales[1] = load_shared2(lane_scales + 64);
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
@@ -102,9 +109,15 @@ struct unit {
         }
     }
     // A half's fragments as they are decoded, from shared memory. kApart: no others are held, and the compiler need not know which half it is.
-    static constexpr bool kRaw = layout::kRaw, kApart = kRaw || layout::kFour && kPartial;
+    static constexpr bool kRaw = layout::kRaw, kApart = kRaw || layout::kSix || layout::kFour && kPartial;
     __device__ void load_half(const uint8_t *shared, int half, uint32_t (&a)[2][4]) {
-        if constexpr (kApart) {
+        if constexpr (layout::kSix) {
+            const uint2 steps = reinterpret_cast<const uint2 *>(shared)[lane() * 2 + half];
+            codes[0] = {steps.x, steps.y, 0, 0}, codes[1] = {reinterpret_cast<const uint32_t *>(shared + 512)[lane() * 2 + half], 0, 0, 0};
+            const uint32_t bytes = reinterpret_cast<const uint32_t *>(shared + 768)[lane() / 4 * 2 + half];
+            scales[0] = {bytes, bytes}, scales[1].x = reinterpret_cast<const uint32_t *>(shared + 832)[lane() / 4];
+            fragments<true>(0, a);
+        } else if constexpr (kApart) {
 #pragma unroll
             for (int v = 0; v < layout::kVectors; v++) {
                 const uint2 steps = reinterpret_cast<const uint2 *>(shared + v * layout::kNext + layout::lane_at())[half];
@@ -117,11 +130,17 @@ struct unit {
             fragments<true>(half, a);
         }
     }
-    // Of rows g and g+8 for a half: what its products are multiplied by, and by what the sum of activations. block is f8block's scale.
-    __device__ float2 factors(int half, float block) const {
-        if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) return {block, block};
-        const float2 d = of_half(scales[0], scales[1], half);
-        return {d.x, kScheme == ATLAS_SCHEME_Q4_1 ? d.y * 0x1p-4f : d.y};
+    // Of rows g and g+8 for a half: what the products of its parts are multiplied by, and by what the sum of activations. block is f8block's scale.
+    __device__ void factors(int half, float block, float2 (&by)[kParts]) const {
+        if constexpr (layout::kSix) {
+            const uint32_t bytes = half ? scales[0].y : scales[0].x;
+            by[0] = six_scales<0>(bytes, scales[1].x), by[1] = six_scales<1>(bytes, scales[1].x);
+        } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
+            by[0] = {block, block};
+        } else {
+            const float2 d = of_half(scales[0], scales[1], half);
+            by[0] = {d.x, kScheme == ATLAS_SCHEME_Q4_1 ? d.y * 0x1p-4f : d.y};
+        }
     }
     __device__ float2 minima(int half) const { return of_half(scales[1], scales[1], half); }
 
@@ -140,6 +159,7 @@ template <>
 struct unit<ATLAS_SCHEME_BF16> {
     static constexpr int kBytes = 2048, kPitch = 8192;  // a quarter of a tile
     static constexpr bool kHalves = false, kPartial = false, kLifts = false, kRaw = false;
+    static constexpr int kParts = 1;
     static constexpr float kFactor = 1, kLiftedFactor = 1;
 
     __device__ static const uint8_t *at(const atlas_Weight &w, int m, int strip, int u) {
@@ -169,7 +189,7 @@ struct unit<ATLAS_SCHEME_BF16> {
 #pragma unroll
             for (int i = 0; i < 4; i++) a[s][i] = steps[2 * half + s][i];
     }
-    __device__ float2 factors(int, float) const { return {}; }
+    __device__ void factors(int, float, float2 (&)[1]) const {}
     __device__ float2 minima(int) const { return {}; }
 };
 
@@ -195,15 +215,17 @@ __device__ inline void lift(uint32_t (&x)[4]) {
     for (int i = 0; i < 4; i++) x[i] = multiply_pair(x[i], kTwo64);
 }
 
-// c += products of 32 columns, which have scales of their own. sum: that of the activations, by which q4_1's minima are multiplied where kMinima.
-template <bool kMinima>
-__device__ __forceinline__ void add_part(const uint32_t (&a)[2][4], const uint32_t (&x)[4], const float (&sum)[4], float2 factor, float2 least, float (&c)[4]) {
-    float p[4] = {};
-    product(p, a[0], x[0], x[1]);
-    product(p, a[1], x[2], x[3]);
+// c += products of 32 columns, which have scales of their own, or each 16 of them. sum: that of the activations, by which q4_1's minima are
+// multiplied where kMinima.
+template <bool kMinima, int kParts>
+__device__ __forceinline__ void add_part(const uint32_t (&a)[2][4], const uint32_t (&x)[4], const float (&sum)[4], const float2 (&factor)[kParts], float2 least, float (&c)[4]) {
+    float p[kParts][4] = {};
+    product(p[0], a[0], x[0], x[1]);
+    product(p[kParts - 1], a[1], x[2], x[3]);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        c[i] = fmaf(p[i], i < 2 ? factor.x : factor.y, c[i]);
+#pragma unroll
+        for (int k = 0; k < kParts; k++) c[i] = fmaf(p[k][i], i < 2 ? factor[k].x : factor[k].y, c[i]);
         if (kMinima) c[i] = fmaf(sum[i], i < 2 ? least.x : least.y, c[i]);
     }
 }
@@ -258,7 +280,9 @@ struct unit_product {
             for (int s = 0; s < kStrips; s++) {
                 uint32_t a[2][4];
                 weights[s].template fragments<!kWidens>(half, a);
-                const float2 factor = weights[s].factors(half, block[s]), least = weights[s].minima(half);
+                float2 factor[unit_t::kParts];
+                weights[s].factors(half, block[s], factor);
+                const float2 least = weights[s].minima(half);
 #pragma unroll
                 for (int j = 0; j < kTiles; j++) {
                     const uint32_t (&b)[4] = x[j][kEarly ? half : 0];
