@@ -246,8 +246,6 @@ var Kernels = [...]string{
 	"atlas_fill",
 	"atlas_gated_linear_bf16_wide",
 	"atlas_gated_linear_bf16_1",
-	"atlas_gated_linear_q8_0_unpacked_0",
-	"atlas_gated_linear_q8_0_unpacked_1",
 	"atlas_gated_linear_q8_0_fixed_1",
 	"atlas_gated_linear_q8_0_1",
 	"atlas_gated_linear_q8_0_4",
@@ -256,16 +254,12 @@ var Kernels = [...]string{
 	"atlas_gated_linear_q4_0_1",
 	"atlas_gated_linear_q4_0_4",
 	"atlas_gated_linear_q4_0_8",
-	"atlas_gated_linear_q4_1_unpacked_0",
-	"atlas_gated_linear_q4_1_unpacked_1",
 	"atlas_gated_linear_q4_1_fixed_1",
 	"atlas_gated_linear_q4_1_1",
 	"atlas_gated_linear_q4_1_4",
 	"atlas_gated_linear_q4_1_8",
 	"atlas_gated_linear_f8_e4m3_0",
 	"atlas_gated_linear_f8_e4m3_1",
-	"atlas_gated_linear_f8_unpacked_0",
-	"atlas_gated_linear_f8_unpacked_1",
 	"atlas_gated_linear_f8_half_1",
 	"atlas_gated_linear_f8_1",
 	"atlas_gated_linear_f8_4",
@@ -278,14 +272,10 @@ var Kernels = [...]string{
 	"atlas_gated_linear_f8block_1",
 	"atlas_gated_linear_f8block_4",
 	"atlas_gated_linear_f8block_8",
-	"atlas_gated_linear_nvfp4_unpacked_0",
-	"atlas_gated_linear_nvfp4_unpacked_1",
 	"atlas_gated_linear_nvfp4_1",
 	"atlas_gated_linear_nvfp4_spread_4",
 	"atlas_gated_linear_nvfp4_4",
 	"atlas_gated_linear_nvfp4_8",
-	"atlas_gated_linear_q6_k_unpacked_0",
-	"atlas_gated_linear_q6_k_unpacked_1",
 	"atlas_gated_linear_q6_k_fixed_1",
 	"atlas_gated_linear_q6_k_1",
 	"atlas_gated_linear_q6_k_4",
@@ -324,11 +314,13 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_split_64_middle",
 	"atlas_linear_q8_0_split_64_small",
 	"atlas_linear_q8_0_split_64",
-	"atlas_linear_q8_0_unpacked_0",
-	"atlas_linear_q8_0_unpacked_1",
-	"atlas_linear_q8_0_wide_128x256",
-	"atlas_linear_q8_0_wide_128x128",
-	"atlas_linear_q8_0_wide_64x128",
+	"atlas_linear_q8_0_wide_128_4",
+	"atlas_linear_q8_0_wide_128_3",
+	"atlas_linear_q8_0_wide_128_2",
+	"atlas_linear_q8_0_wide_256_3",
+	"atlas_linear_q8_0_wide_256_2",
+	"atlas_linear_q8_0_wide_256",
+	"atlas_linear_q8_0_wide_128",
 	"atlas_linear_q8_0_fixed_1_short",
 	"atlas_linear_q8_0_fixed_1",
 	"atlas_linear_q8_0_1_short",
@@ -350,9 +342,13 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_split_64_middle",
 	"atlas_linear_q4_0_split_64_small",
 	"atlas_linear_q4_0_split_64",
-	"atlas_linear_q4_0_wide_128x256",
-	"atlas_linear_q4_0_wide_128x128",
-	"atlas_linear_q4_0_wide_64x128",
+	"atlas_linear_q4_0_wide_128_4",
+	"atlas_linear_q4_0_wide_128_3",
+	"atlas_linear_q4_0_wide_128_2",
+	"atlas_linear_q4_0_wide_256_3",
+	"atlas_linear_q4_0_wide_256_2",
+	"atlas_linear_q4_0_wide_256",
+	"atlas_linear_q4_0_wide_128",
 	"atlas_linear_q4_0_fixed_1_short",
 	"atlas_linear_q4_0_fixed_1",
 	"atlas_linear_q4_0_1_short",
@@ -373,11 +369,13 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_split_64_middle",
 	"atlas_linear_q4_1_split_64_small",
 	"atlas_linear_q4_1_split_64",
-	"atlas_linear_q4_1_unpacked_0",
-	"atlas_linear_q4_1_unpacked_1",
-	"atlas_linear_q4_1_wide_128x256",
-	"atlas_linear_q4_1_wide_128x128",
-	"atlas_linear_q4_1_wide_64x128",
+	"atlas_linear_q4_1_wide_128_4",
+	"atlas_linear_q4_1_wide_128_3",
+	"atlas_linear_q4_1_wide_128_2",
+	"atlas_linear_q4_1_wide_256_3",
+	"atlas_linear_q4_1_wide_256_2",
+	"atlas_linear_q4_1_wide_256",
+	"atlas_linear_q4_1_wide_128",
 	"atlas_linear_q4_1_fixed_1_short",
 	"atlas_linear_q4_1_fixed_1",
 	"atlas_linear_q4_1_1_short",
@@ -405,11 +403,13 @@ var Kernels = [...]string{
 	"atlas_linear_f8_e4m3_64x128_1",
 	"atlas_linear_f8_e4m3_64x64_0",
 	"atlas_linear_f8_e4m3_64x64_1",
-	"atlas_linear_f8_unpacked_0",
-	"atlas_linear_f8_unpacked_1",
-	"atlas_linear_f8_wide_128x256",
-	"atlas_linear_f8_wide_128x128",
-	"atlas_linear_f8_wide_64x128",
+	"atlas_linear_f8_wide_128_4",
+	"atlas_linear_f8_wide_128_3",
+	"atlas_linear_f8_wide_128_2",
+	"atlas_linear_f8_wide_256_3",
+	"atlas_linear_f8_wide_256_2",
+	"atlas_linear_f8_wide_256",
+	"atlas_linear_f8_wide_128",
 	"atlas_linear_f8_half_1_short",
 	"atlas_linear_f8_half_1",
 	"atlas_linear_f8_1_short",
@@ -453,11 +453,13 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_64_large",
 	"atlas_linear_nvfp4_split_64_middle",
 	"atlas_linear_nvfp4_split_64",
-	"atlas_linear_nvfp4_unpacked_0",
-	"atlas_linear_nvfp4_unpacked_1",
-	"atlas_linear_nvfp4_wide_128x256",
-	"atlas_linear_nvfp4_wide_128x128",
-	"atlas_linear_nvfp4_wide_64x128",
+	"atlas_linear_nvfp4_wide_128_4",
+	"atlas_linear_nvfp4_wide_128_3",
+	"atlas_linear_nvfp4_wide_128_2",
+	"atlas_linear_nvfp4_wide_256_3",
+	"atlas_linear_nvfp4_wide_256_2",
+	"atlas_linear_nvfp4_wide_256",
+	"atlas_linear_nvfp4_wide_128",
 	"atlas_linear_nvfp4_held_1",
 	"atlas_linear_nvfp4_held_4",
 	"atlas_linear_nvfp4_held_4_two",
@@ -483,11 +485,13 @@ var Kernels = [...]string{
 	"atlas_linear_q6_k_split_64_middle",
 	"atlas_linear_q6_k_split_64_small",
 	"atlas_linear_q6_k_split_64",
-	"atlas_linear_q6_k_unpacked_0",
-	"atlas_linear_q6_k_unpacked_1",
-	"atlas_linear_q6_k_wide_128x256",
-	"atlas_linear_q6_k_wide_128x128",
-	"atlas_linear_q6_k_wide_64x128",
+	"atlas_linear_q6_k_wide_128_4",
+	"atlas_linear_q6_k_wide_128_3",
+	"atlas_linear_q6_k_wide_128_2",
+	"atlas_linear_q6_k_wide_256_3",
+	"atlas_linear_q6_k_wide_256_2",
+	"atlas_linear_q6_k_wide_256",
+	"atlas_linear_q6_k_wide_128",
 	"atlas_linear_q6_k_fixed_1_short",
 	"atlas_linear_q6_k_fixed_1",
 	"atlas_linear_q6_k_1_short",
@@ -1388,7 +1392,6 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:166;
 // kernels/h200/base/bf16/linear_few.toml:186;
-// kernels/h200/frag/unpacked.toml:22;
 // kernels/h200/frag/few.toml:41, 115, 127, 139;
 // kernels/h200/base/f8/linear_split.toml:138;
 // kernels/h200/e4m3/half.toml:52;
@@ -1408,8 +1411,6 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchGatedLinearQ8_0Unpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ8_0Fixed_1(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1436,8 +1437,6 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchGatedLinearQ4_1Unpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ4_1Fixed_1(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1453,8 +1452,6 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		switch {
 		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && int64(a.W.Rows)%128 == 0 && a.Rows > 256:
 			s.launchGatedLinearF8E4m3(q, a)
-		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchGatedLinearF8Unpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearF8Half_1(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1485,8 +1482,6 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchGatedLinearNvfp4Unpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearNvfp4_1(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1500,8 +1495,6 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case !s.has.exact && a.Scale == 0 && int64(a.W.Rows)%256 == 0 && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchGatedLinearQ6KUnpacked(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearQ6KFixed_1(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -1524,8 +1517,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split.toml:3, 17, 32, 47, 62, 75, 90;
 // kernels/h200/frag/split_64.toml:3, 17, 32, 47;
-// kernels/h200/frag/unpacked.toml:2;
-// kernels/h200/frag/wide.toml:2, 15, 28;
+// kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 87;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/frag/linear_few.toml:3, 16, 29, 42, 55;
@@ -1613,14 +1605,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ8_0Split_64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearQ8_0Unpacked(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ8_0Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ8_0Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+			s.launchLinearQ8_0Wide_128_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ8_0Wide_128_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ8_0Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ8_0Wide_256_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ8_0Wide_256_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ8_0Wide_256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ8_0Wide_64x128(q, a)
+			s.launchLinearQ8_0Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ8_0Fixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -1666,12 +1664,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ4_0Split_64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ4_0Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ4_0Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+			s.launchLinearQ4_0Wide_128_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ4_0Wide_128_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ4_0Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ4_0Wide_256_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ4_0Wide_256_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ4_0Wide_256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ4_0Wide_64x128(q, a)
+			s.launchLinearQ4_0Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_0Fixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -1715,14 +1721,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ4_1Split_64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearQ4_1Unpacked(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ4_1Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ4_1Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+			s.launchLinearQ4_1Wide_128_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ4_1Wide_128_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ4_1Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ4_1Wide_256_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ4_1Wide_256_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ4_1Wide_256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ4_1Wide_64x128(q, a)
+			s.launchLinearQ4_1Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_1Fixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -1774,14 +1786,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8E4m3_64x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 32:
 			s.launchLinearF8E4m3_64x64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearF8Unpacked(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearF8Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearF8Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+			s.launchLinearF8Wide_128_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearF8Wide_128_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearF8Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearF8Wide_256_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearF8Wide_256_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearF8Wide_256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearF8Wide_64x128(q, a)
+			s.launchLinearF8Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 4096:
 			s.launchLinearF8Half_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 12288:
@@ -1866,14 +1884,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_64Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearNvfp4Unpacked(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearNvfp4Wide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearNvfp4Wide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+			s.launchLinearNvfp4Wide_128_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearNvfp4Wide_128_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearNvfp4Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearNvfp4Wide_256_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearNvfp4Wide_256_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearNvfp4Wide_256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearNvfp4Wide_64x128(q, a)
+			s.launchLinearNvfp4Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
 			s.launchLinearNvfp4Held_1(q, a)
 		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
@@ -1927,14 +1951,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6KSplit_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ6KSplit_64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows >= 2048 || a.Rows > 256 && a.W.Rows >= 256 && a.W.Rows <= 1024):
-			s.launchLinearQ6KUnpacked(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 100*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256)+131)/132) <= min(62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ6KWide_128x256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 62*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ6KWide_128x128(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+			s.launchLinearQ6KWide_128_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ6KWide_128_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ6KWide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ6KWide_256_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ6KWide_256_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ6KWide_256(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ6KWide_64x128(q, a)
+			s.launchLinearQ6KWide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ6KFixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -4349,31 +4379,11 @@ func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearQ8_0Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
-func (s *Set) launchGatedLinearQ8_0Unpacked(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[229], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsGatedLinear
-			_         [24]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[230], g)
-	}
-}
-
 // launchGatedLinearQ8_0Fixed_1: kernels/h200/frag/few.toml:41, order fixed.
 func (s *Set) launchGatedLinearQ8_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[231], g)
+		q.Launch(s.kernels[229], g)
 	}
 }
 
@@ -4381,7 +4391,7 @@ func (s *Set) launchGatedLinearQ8_0Fixed_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[232], g)
+		q.Launch(s.kernels[230], g)
 	}
 }
 
@@ -4389,7 +4399,7 @@ func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[233], g)
+		q.Launch(s.kernels[231], g)
 	}
 }
 
@@ -4397,7 +4407,7 @@ func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[234], g)
+		q.Launch(s.kernels[232], g)
 	}
 }
 
@@ -4405,7 +4415,7 @@ func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[235], g)
+		q.Launch(s.kernels[233], g)
 	}
 }
 
@@ -4413,7 +4423,7 @@ func (s *Set) launchGatedLinearQ4_0Fixed_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[236], g)
+		q.Launch(s.kernels[234], g)
 	}
 }
 
@@ -4421,7 +4431,7 @@ func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[235], g)
 	}
 }
 
@@ -4429,27 +4439,7 @@ func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
-	}
-}
-
-// launchGatedLinearQ4_1Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
-func (s *Set) launchGatedLinearQ4_1Unpacked(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[239], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsGatedLinear
-			_         [24]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[240], g)
+		q.Launch(s.kernels[236], g)
 	}
 }
 
@@ -4457,7 +4447,7 @@ func (s *Set) launchGatedLinearQ4_1Unpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[241], g)
+		q.Launch(s.kernels[237], g)
 	}
 }
 
@@ -4465,7 +4455,7 @@ func (s *Set) launchGatedLinearQ4_1Fixed_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[242], g)
+		q.Launch(s.kernels[238], g)
 	}
 }
 
@@ -4473,7 +4463,7 @@ func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[243], g)
+		q.Launch(s.kernels[239], g)
 	}
 }
 
@@ -4481,7 +4471,7 @@ func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[244], g)
+		q.Launch(s.kernels[240], g)
 	}
 }
 
@@ -4490,31 +4480,11 @@ func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[241], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[246], g)
-	}
-}
-
-// launchGatedLinearF8Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
-func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[247], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsGatedLinear
-			_         [24]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[248], g)
+		q.Launch(s.kernels[242], g)
 	}
 }
 
@@ -4522,7 +4492,7 @@ func (s *Set) launchGatedLinearF8Unpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8Half_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264/1, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[249], g)
+		q.Launch(s.kernels[243], g)
 	}
 }
 
@@ -4530,7 +4500,7 @@ func (s *Set) launchGatedLinearF8Half_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[250], g)
+		q.Launch(s.kernels[244], g)
 	}
 }
 
@@ -4538,7 +4508,7 @@ func (s *Set) launchGatedLinearF8_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[251], g)
+		q.Launch(s.kernels[245], g)
 	}
 }
 
@@ -4546,7 +4516,7 @@ func (s *Set) launchGatedLinearF8_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[252], g)
+		q.Launch(s.kernels[246], g)
 	}
 }
 
@@ -4555,11 +4525,11 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x192(q op.Stream, a op.GatedLinear
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[247], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[248], g)
 	}
 }
 
@@ -4568,11 +4538,11 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[249], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[250], g)
 	}
 }
 
@@ -4580,7 +4550,7 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear
 func (s *Set) launchGatedLinearF8blockHalf_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264/2, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[251], g)
 	}
 }
 
@@ -4588,7 +4558,7 @@ func (s *Set) launchGatedLinearF8blockHalf_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[258], g)
+		q.Launch(s.kernels[252], g)
 	}
 }
 
@@ -4596,7 +4566,7 @@ func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[259], g)
+		q.Launch(s.kernels[253], g)
 	}
 }
 
@@ -4604,27 +4574,7 @@ func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[260], g)
-	}
-}
-
-// launchGatedLinearNvfp4Unpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
-func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[261], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsGatedLinear
-			_         [24]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[262], g)
+		q.Launch(s.kernels[254], g)
 	}
 }
 
@@ -4632,7 +4582,7 @@ func (s *Set) launchGatedLinearNvfp4Unpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[263], g)
+		q.Launch(s.kernels[255], g)
 	}
 }
 
@@ -4640,7 +4590,7 @@ func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[264], g)
+		q.Launch(s.kernels[256], g)
 	}
 }
 
@@ -4648,7 +4598,7 @@ func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[265], g)
+		q.Launch(s.kernels[257], g)
 	}
 }
 
@@ -4656,27 +4606,7 @@ func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[266], g)
-	}
-}
-
-// launchGatedLinearQ6KUnpacked: kernels/h200/frag/unpacked.toml:22, order unpacked.
-func (s *Set) launchGatedLinearQ6KUnpacked(q op.Stream, a op.GatedLinear) {
-	b := argumentsGatedLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[267], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsGatedLinear
-			_         [24]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[268], g)
+		q.Launch(s.kernels[258], g)
 	}
 }
 
@@ -4684,7 +4614,7 @@ func (s *Set) launchGatedLinearQ6KUnpacked(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ6KFixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[269], g)
+		q.Launch(s.kernels[259], g)
 	}
 }
 
@@ -4692,7 +4622,7 @@ func (s *Set) launchGatedLinearQ6KFixed_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ6K_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[270], g)
+		q.Launch(s.kernels[260], g)
 	}
 }
 
@@ -4700,7 +4630,7 @@ func (s *Set) launchGatedLinearQ6K_1(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ6K_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[271], g)
+		q.Launch(s.kernels[261], g)
 	}
 }
 
@@ -4708,7 +4638,7 @@ func (s *Set) launchGatedLinearQ6K_4(q op.Stream, a op.GatedLinear) {
 func (s *Set) launchGatedLinearQ6K_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[272], g)
+		q.Launch(s.kernels[262], g)
 	}
 }
 
@@ -4723,7 +4653,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[273], g)
+		q.Launch(s.kernels[263], g)
 	}
 }
 
@@ -4738,7 +4668,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[274], g)
+		q.Launch(s.kernels[264], g)
 	}
 }
 
@@ -4753,7 +4683,7 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[265], g)
 	}
 }
 
@@ -4768,7 +4698,7 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[266], g)
 	}
 }
 
@@ -4783,7 +4713,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[267], g)
 	}
 }
 
@@ -4798,7 +4728,7 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[268], g)
 	}
 }
 
@@ -4813,7 +4743,7 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[269], g)
 	}
 }
 
@@ -4828,7 +4758,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[270], g)
 	}
 }
 
@@ -4843,7 +4773,7 @@ func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[271], g)
 	}
 }
 
@@ -4858,7 +4788,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[272], g)
 	}
 }
 
@@ -4873,7 +4803,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[273], g)
 	}
 }
 
@@ -4888,7 +4818,7 @@ func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[274], g)
 	}
 }
 
@@ -4903,7 +4833,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[275], g)
 	}
 }
 
@@ -4918,7 +4848,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[276], g)
 	}
 }
 
@@ -4933,7 +4863,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[277], g)
 	}
 }
 
@@ -4941,7 +4871,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[278], g)
 	}
 }
 
@@ -4949,7 +4879,7 @@ func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[279], g)
 	}
 }
 
@@ -4957,7 +4887,7 @@ func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
@@ -4965,7 +4895,7 @@ func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
@@ -4973,7 +4903,7 @@ func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -4981,7 +4911,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -4989,7 +4919,7 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -5004,7 +4934,7 @@ func (s *Set) launchLinearQ8_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -5019,7 +4949,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -5034,7 +4964,7 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -5049,7 +4979,7 @@ func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -5064,7 +4994,7 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -5079,7 +5009,7 @@ func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -5094,7 +5024,7 @@ func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -5109,7 +5039,7 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -5124,7 +5054,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -5139,7 +5069,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -5154,7 +5084,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -5169,33 +5099,13 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
-// launchLinearQ8_0Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearQ8_0Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[307], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[308], g)
-	}
-}
-
-// launchLinearQ8_0Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
-func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ8_0Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5204,12 +5114,87 @@ func (s *Set) launchLinearQ8_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
-func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
+// launchLinearQ8_0Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[298], g)
+	}
+}
+
+// launchLinearQ8_0Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[299], g)
+	}
+}
+
+// launchLinearQ8_0Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[300], g)
+	}
+}
+
+// launchLinearQ8_0Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[301], g)
+	}
+}
+
+// launchLinearQ8_0Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+func (s *Set) launchLinearQ8_0Wide_256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[302], g)
+	}
+}
+
+// launchLinearQ8_0Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
@@ -5219,22 +5204,7 @@ func (s *Set) launchLinearQ8_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[310], g)
-	}
-}
-
-// launchLinearQ8_0Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
-func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -5242,7 +5212,7 @@ func (s *Set) launchLinearQ8_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -5250,7 +5220,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -5258,7 +5228,7 @@ func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -5266,7 +5236,7 @@ func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -5274,7 +5244,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -5282,7 +5252,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -5290,7 +5260,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -5298,7 +5268,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -5306,7 +5276,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -5321,7 +5291,7 @@ func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -5336,7 +5306,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -5351,7 +5321,7 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -5366,7 +5336,7 @@ func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -5381,7 +5351,7 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -5396,7 +5366,7 @@ func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -5411,7 +5381,7 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -5426,7 +5396,7 @@ func (s *Set) launchLinearQ4_0Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -5441,7 +5411,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -5456,7 +5426,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -5471,7 +5441,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -5486,13 +5456,13 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
-func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ4_0Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5501,12 +5471,87 @@ func (s *Set) launchLinearQ4_0Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
-func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
+// launchLinearQ4_0Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[326], g)
+	}
+}
+
+// launchLinearQ4_0Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[327], g)
+	}
+}
+
+// launchLinearQ4_0Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[328], g)
+	}
+}
+
+// launchLinearQ4_0Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[329], g)
+	}
+}
+
+// launchLinearQ4_0Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+func (s *Set) launchLinearQ4_0Wide_256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[330], g)
+	}
+}
+
+// launchLinearQ4_0Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
@@ -5516,22 +5561,7 @@ func (s *Set) launchLinearQ4_0Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[334], g)
-	}
-}
-
-// launchLinearQ4_0Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
-func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -5539,7 +5569,7 @@ func (s *Set) launchLinearQ4_0Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
@@ -5547,7 +5577,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -5555,7 +5585,7 @@ func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -5563,7 +5593,7 @@ func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -5571,7 +5601,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -5579,7 +5609,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -5587,7 +5617,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -5595,7 +5625,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -5603,7 +5633,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -5618,7 +5648,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -5633,7 +5663,7 @@ func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -5648,7 +5678,7 @@ func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -5663,7 +5693,7 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -5678,7 +5708,7 @@ func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -5693,7 +5723,7 @@ func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -5708,7 +5738,7 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -5723,7 +5753,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -5738,7 +5768,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -5753,7 +5783,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -5768,33 +5798,103 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[351], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[352], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[353], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[354], g)
+	}
+}
+
+// launchLinearQ4_1Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[355], g)
 	}
 }
 
-// launchLinearQ4_1Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearQ4_1Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearQ4_1Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[356], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+}
+
+// launchLinearQ4_1Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+func (s *Set) launchLinearQ4_1Wide_256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
+			arguments op.Linear
+			_         [48]byte
 			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[357], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
-func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ4_1Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5807,41 +5907,11 @@ func (s *Set) launchLinearQ4_1Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
-func (s *Set) launchLinearQ4_1Wide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[359], g)
-	}
-}
-
-// launchLinearQ4_1Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
-func (s *Set) launchLinearQ4_1Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[360], g)
-	}
-}
-
 // launchLinearQ4_1Fixed_1Short: kernels/h200/frag/few.toml:3, order fixed.
 func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -5849,7 +5919,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -5857,7 +5927,7 @@ func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -5865,7 +5935,7 @@ func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -5873,7 +5943,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[363], g)
 	}
 }
 
@@ -5881,7 +5951,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -5889,7 +5959,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -5897,7 +5967,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -5905,7 +5975,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -5920,7 +5990,7 @@ func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -5935,7 +6005,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -5950,7 +6020,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -5965,7 +6035,7 @@ func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -5980,7 +6050,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -5995,7 +6065,7 @@ func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -6010,7 +6080,7 @@ func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -6025,7 +6095,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -6040,7 +6110,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -6055,7 +6125,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
@@ -6070,7 +6140,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -6085,7 +6155,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[379], g)
 	}
 }
 
@@ -6094,11 +6164,11 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[380], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -6107,11 +6177,11 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[382], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -6120,37 +6190,17 @@ func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[384], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
-// launchLinearF8Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearF8Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[388], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[389], g)
-	}
-}
-
-// launchLinearF8Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
-func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6159,12 +6209,87 @@ func (s *Set) launchLinearF8Wide_128x256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[386], g)
+	}
+}
+
+// launchLinearF8Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[387], g)
+	}
+}
+
+// launchLinearF8Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[388], g)
+	}
+}
+
+// launchLinearF8Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[389], g)
+	}
+}
+
+// launchLinearF8Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[390], g)
 	}
 }
 
-// launchLinearF8Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
-func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
+// launchLinearF8Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+func (s *Set) launchLinearF8Wide_256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[391], g)
+	}
+}
+
+// launchLinearF8Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
@@ -6172,21 +6297,6 @@ func (s *Set) launchLinearF8Wide_128x128(q op.Stream, a op.Linear) {
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[391], g)
-	}
-}
-
-// launchLinearF8Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
-func (s *Set) launchLinearF8Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[392], g)
@@ -6630,19 +6740,29 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Unpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearNvfp4Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[436], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+}
+
+// launchLinearNvfp4Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
+			arguments op.Linear
+			_         [48]byte
 			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
+		}{arguments: a, tiles: [1]op.TensorMap{
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
@@ -6650,9 +6770,9 @@ func (s *Set) launchLinearNvfp4Unpacked(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Wide_128x256: kernels/h200/frag/wide.toml:2, order wide.
-func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearNvfp4Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6665,8 +6785,53 @@ func (s *Set) launchLinearNvfp4Wide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Wide_128x128: kernels/h200/frag/wide.toml:15, order wide.
-func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
+// launchLinearNvfp4Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[439], g)
+	}
+}
+
+// launchLinearNvfp4Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[440], g)
+	}
+}
+
+// launchLinearNvfp4Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+func (s *Set) launchLinearNvfp4Wide_256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[441], g)
+	}
+}
+
+// launchLinearNvfp4Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
@@ -6676,22 +6841,7 @@ func (s *Set) launchLinearNvfp4Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[439], g)
-	}
-}
-
-// launchLinearNvfp4Wide_64x128: kernels/h200/frag/wide.toml:28, order wide.
-func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[442], g)
 	}
 }
 
@@ -6699,7 +6849,7 @@ func (s *Set) launchLinearNvfp4Wide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[443], g)
 	}
 }
 
@@ -6707,7 +6857,7 @@ func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[444], g)
 	}
 }
 
@@ -6715,7 +6865,7 @@ func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[445], g)
 	}
 }
 
@@ -6723,7 +6873,7 @@ func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[446], g)
 	}
 }
 
@@ -6731,7 +6881,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[445], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -6739,7 +6889,7 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[448], g)
 	}
 }
 
@@ -6747,7 +6897,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[449], g)
 	}
 }
 
@@ -6755,7 +6905,7 @@ func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[448], g)
+		q.Launch(s.kernels[450], g)
 	}
 }
 
@@ -6763,7 +6913,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[449], g)
+		q.Launch(s.kernels[451], g)
 	}
 }
 
@@ -6771,7 +6921,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[450], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
@@ -6779,7 +6929,7 @@ func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[453], g)
 	}
 }
 
@@ -6787,7 +6937,7 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[454], g)
 	}
 }
 
@@ -6795,7 +6945,7 @@ func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[455], g)
 	}
 }
 
@@ -6810,7 +6960,7 @@ func (s *Set) launchLinearQ6KSplit_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[456], g)
 	}
 }
 
@@ -6825,7 +6975,7 @@ func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[455], g)
+		q.Launch(s.kernels[457], g)
 	}
 }
 
@@ -6840,7 +6990,7 @@ func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[456], g)
+		q.Launch(s.kernels[458], g)
 	}
 }
 
@@ -6855,7 +7005,7 @@ func (s *Set) launchLinearQ6KSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[457], g)
+		q.Launch(s.kernels[459], g)
 	}
 }
 
@@ -6870,7 +7020,7 @@ func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[458], g)
+		q.Launch(s.kernels[460], g)
 	}
 }
 
@@ -6885,7 +7035,7 @@ func (s *Set) launchLinearQ6KSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -6900,7 +7050,7 @@ func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[462], g)
 	}
 }
 
@@ -6915,7 +7065,7 @@ func (s *Set) launchLinearQ6KSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[463], g)
 	}
 }
 
@@ -6930,7 +7080,7 @@ func (s *Set) launchLinearQ6KSplit_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[462], g)
+		q.Launch(s.kernels[464], g)
 	}
 }
 
@@ -6945,7 +7095,7 @@ func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[465], g)
 	}
 }
 
@@ -6960,7 +7110,7 @@ func (s *Set) launchLinearQ6KSplit_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[464], g)
+		q.Launch(s.kernels[466], g)
 	}
 }
 
@@ -6975,33 +7125,13 @@ func (s *Set) launchLinearQ6KSplit_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[465], g)
-	}
-}
-
-// launchLinearQ6KUnpacked: kernels/h200/frag/unpacked.toml:2, order unpacked.
-func (s *Set) launchLinearQ6KUnpacked(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.W.Rows) + 63) / 64 * ((int64(a.W.Cols) + 63) / 64) * 8192)}
-	if g := (op.Grid{X: uint32(((int64(a.W.Rows)+15)/16*((int64(a.W.Cols)+63)/64) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[466], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
-		t := struct {
-			arguments argumentsLinear
-			_         [40]byte
-			tiles     [1]op.TensorMap
-		}{arguments: b, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[467], g)
 	}
 }
 
-// launchLinearQ6KWide_128x256: kernels/h200/frag/wide.toml:2, order wide.
-func (s *Set) launchLinearQ6KWide_128x256(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ6KWide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7014,9 +7144,9 @@ func (s *Set) launchLinearQ6KWide_128x256(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KWide_128x128: kernels/h200/frag/wide.toml:15, order wide.
-func (s *Set) launchLinearQ6KWide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ6KWide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7029,18 +7159,78 @@ func (s *Set) launchLinearQ6KWide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KWide_64x128: kernels/h200/frag/wide.toml:28, order wide.
-func (s *Set) launchLinearQ6KWide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearQ6KWide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
 			tiles     [1]op.TensorMap
 		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[470], g)
+	}
+}
+
+// launchLinearQ6KWide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[471], g)
+	}
+}
+
+// launchLinearQ6KWide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[472], g)
+	}
+}
+
+// launchLinearQ6KWide_256: kernels/h200/frag/wide.toml:74, order wide.
+func (s *Set) launchLinearQ6KWide_256(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[473], g)
+	}
+}
+
+// launchLinearQ6KWide_128: kernels/h200/frag/wide.toml:87, order wide.
+func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[474], g)
 	}
 }
 
@@ -7048,7 +7238,7 @@ func (s *Set) launchLinearQ6KWide_64x128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -7056,7 +7246,7 @@ func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -7064,7 +7254,7 @@ func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -7072,7 +7262,7 @@ func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[478], g)
 	}
 }
 
@@ -7080,7 +7270,7 @@ func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[479], g)
 	}
 }
 
@@ -7088,7 +7278,7 @@ func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[480], g)
 	}
 }
 
@@ -7096,7 +7286,7 @@ func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[481], g)
 	}
 }
 
@@ -7104,7 +7294,7 @@ func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -7112,7 +7302,7 @@ func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[479], g)
+		q.Launch(s.kernels[483], g)
 	}
 }
 
@@ -7127,7 +7317,7 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[480], g)
+		q.Launch(s.kernels[484], g)
 	}
 }
 
@@ -7142,7 +7332,7 @@ func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
@@ -7157,7 +7347,7 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[486], g)
 	}
 }
 
@@ -7172,7 +7362,7 @@ func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[487], g)
 	}
 }
 
@@ -7187,7 +7377,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[484], g)
+		q.Launch(s.kernels[488], g)
 	}
 }
 
@@ -7195,7 +7385,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[489], g)
 	}
 }
 
@@ -7203,7 +7393,7 @@ func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[490], g)
 	}
 }
 
@@ -7211,7 +7401,7 @@ func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[487], g)
+		q.Launch(s.kernels[491], g)
 	}
 }
 
@@ -7219,7 +7409,7 @@ func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[492], g)
 	}
 }
 
@@ -7227,7 +7417,7 @@ func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[493], g)
 	}
 }
 
@@ -7235,7 +7425,7 @@ func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[490], g)
+		q.Launch(s.kernels[494], g)
 	}
 }
 
@@ -7250,7 +7440,7 @@ func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[491], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
@@ -7265,7 +7455,7 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
@@ -7280,7 +7470,7 @@ func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
@@ -7295,7 +7485,7 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[494], g)
+		q.Launch(s.kernels[498], g)
 	}
 }
 
@@ -7310,7 +7500,7 @@ func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[499], g)
 	}
 }
 
@@ -7325,7 +7515,7 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[500], g)
 	}
 }
 
@@ -7340,7 +7530,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[497], g)
+		q.Launch(s.kernels[501], g)
 	}
 }
 
@@ -7355,7 +7545,7 @@ func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[502], g)
 	}
 }
 
@@ -7370,7 +7560,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -7378,7 +7568,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -7386,7 +7576,7 @@ func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -7394,7 +7584,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[502], g)
+		q.Launch(s.kernels[506], g)
 	}
 }
 
@@ -7402,7 +7592,7 @@ func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[507], g)
 	}
 }
 
@@ -7410,7 +7600,7 @@ func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[508], g)
 	}
 }
 
@@ -7418,7 +7608,7 @@ func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[509], g)
 	}
 }
 
@@ -7426,7 +7616,7 @@ func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[510], g)
 	}
 }
 
@@ -7434,7 +7624,7 @@ func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[507], g)
+		q.Launch(s.kernels[511], g)
 	}
 }
 
@@ -7449,7 +7639,7 @@ func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[512], g)
 	}
 }
 
@@ -7464,7 +7654,7 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -7479,7 +7669,7 @@ func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -7494,7 +7684,7 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
@@ -7509,7 +7699,7 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[516], g)
 	}
 }
 
@@ -7524,7 +7714,7 @@ func (s *Set) launchLinearQ4_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[517], g)
 	}
 }
 
@@ -7539,7 +7729,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[518], g)
 	}
 }
 
@@ -7554,7 +7744,7 @@ func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[519], g)
 	}
 }
 
@@ -7569,7 +7759,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[520], g)
 	}
 }
 
@@ -7577,7 +7767,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[517], g)
+		q.Launch(s.kernels[521], g)
 	}
 }
 
@@ -7585,7 +7775,7 @@ func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[522], g)
 	}
 }
 
@@ -7593,7 +7783,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
@@ -7601,7 +7791,7 @@ func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -7609,7 +7799,7 @@ func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -7617,7 +7807,7 @@ func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -7625,7 +7815,7 @@ func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -7633,7 +7823,7 @@ func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[524], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -7648,7 +7838,7 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -7663,7 +7853,7 @@ func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -7678,7 +7868,7 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -7693,7 +7883,7 @@ func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -7708,7 +7898,7 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -7723,7 +7913,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -7738,7 +7928,7 @@ func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -7753,7 +7943,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -7761,7 +7951,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
@@ -7769,7 +7959,7 @@ func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[538], g)
 	}
 }
 
@@ -7777,7 +7967,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[539], g)
 	}
 }
 
@@ -7785,7 +7975,7 @@ func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[540], g)
 	}
 }
 
@@ -7793,7 +7983,7 @@ func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[541], g)
 	}
 }
 
@@ -7801,7 +7991,7 @@ func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[542], g)
 	}
 }
 
@@ -7809,7 +7999,7 @@ func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[543], g)
 	}
 }
 
@@ -7817,7 +8007,7 @@ func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[540], g)
+		q.Launch(s.kernels[544], g)
 	}
 }
 
@@ -7832,7 +8022,7 @@ func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[545], g)
 	}
 }
 
@@ -7847,7 +8037,7 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[546], g)
 	}
 }
 
@@ -7862,7 +8052,7 @@ func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[547], g)
 	}
 }
 
@@ -7877,7 +8067,7 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[548], g)
 	}
 }
 
@@ -7892,7 +8082,7 @@ func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[545], g)
+		q.Launch(s.kernels[549], g)
 	}
 }
 
@@ -7907,7 +8097,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[550], g)
 	}
 }
 
@@ -7922,7 +8112,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[551], g)
 	}
 }
 
@@ -7937,7 +8127,7 @@ func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[552], g)
 	}
 }
 
@@ -7952,7 +8142,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[553], g)
 	}
 }
 
@@ -7960,7 +8150,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[550], g)
+		q.Launch(s.kernels[554], g)
 	}
 }
 
@@ -7968,7 +8158,7 @@ func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[551], g)
+		q.Launch(s.kernels[555], g)
 	}
 }
 
@@ -7976,7 +8166,7 @@ func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[552], g)
+		q.Launch(s.kernels[556], g)
 	}
 }
 
@@ -7984,7 +8174,7 @@ func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[557], g)
 	}
 }
 
@@ -7992,7 +8182,7 @@ func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[558], g)
 	}
 }
 
@@ -8000,7 +8190,7 @@ func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[555], g)
+		q.Launch(s.kernels[559], g)
 	}
 }
 
@@ -8008,7 +8198,7 @@ func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[560], g)
 	}
 }
 
@@ -8016,7 +8206,7 @@ func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[561], g)
 	}
 }
 
@@ -8024,7 +8214,7 @@ func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 79) / 80)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[558], g)
+		q.Launch(s.kernels[562], g)
 	}
 }
 
@@ -8039,7 +8229,7 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[559], g)
+		q.Launch(s.kernels[563], g)
 	}
 }
 
@@ -8054,7 +8244,7 @@ func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[560], g)
+		q.Launch(s.kernels[564], g)
 	}
 }
 
@@ -8069,7 +8259,7 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[561], g)
+		q.Launch(s.kernels[565], g)
 	}
 }
 
@@ -8084,7 +8274,7 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[562], g)
+		q.Launch(s.kernels[566], g)
 	}
 }
 
@@ -8099,7 +8289,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[563], g)
+		q.Launch(s.kernels[567], g)
 	}
 }
 
@@ -8107,7 +8297,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[564], g)
+		q.Launch(s.kernels[568], g)
 	}
 }
 
@@ -8115,7 +8305,7 @@ func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[565], g)
+		q.Launch(s.kernels[569], g)
 	}
 }
 
@@ -8123,7 +8313,7 @@ func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[566], g)
+		q.Launch(s.kernels[570], g)
 	}
 }
 
@@ -8131,7 +8321,7 @@ func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[567], g)
+		q.Launch(s.kernels[571], g)
 	}
 }
 
@@ -8139,7 +8329,7 @@ func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[568], g)
+		q.Launch(s.kernels[572], g)
 	}
 }
 
@@ -8147,7 +8337,7 @@ func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[569], g)
+		q.Launch(s.kernels[573], g)
 	}
 }
 
@@ -8155,7 +8345,7 @@ func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[570], g)
+		q.Launch(s.kernels[574], g)
 	}
 }
 
@@ -8163,7 +8353,7 @@ func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[571], g)
+		q.Launch(s.kernels[575], g)
 	}
 }
 
@@ -8171,7 +8361,7 @@ func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[572], g)
+		q.Launch(s.kernels[576], g)
 	}
 }
 
@@ -8179,7 +8369,7 @@ func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[573], g)
+		q.Launch(s.kernels[577], g)
 	}
 }
 
@@ -8194,7 +8384,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[574], g)
+		q.Launch(s.kernels[578], g)
 	}
 }
 
@@ -8209,7 +8399,7 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[575], g)
+		q.Launch(s.kernels[579], g)
 	}
 }
 
@@ -8224,7 +8414,7 @@ func (s *Set) launchLinearNvfp4Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[576], g)
+		q.Launch(s.kernels[580], g)
 	}
 }
 
@@ -8239,7 +8429,7 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[581], g)
 	}
 }
 
@@ -8254,7 +8444,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[578], g)
+		q.Launch(s.kernels[582], g)
 	}
 }
 
@@ -8262,7 +8452,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[579], g)
+		q.Launch(s.kernels[583], g)
 	}
 }
 
@@ -8270,7 +8460,7 @@ func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[584], g)
 	}
 }
 
@@ -8278,7 +8468,7 @@ func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[585], g)
 	}
 }
 
@@ -8286,7 +8476,7 @@ func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[586], g)
 	}
 }
 
@@ -8294,7 +8484,7 @@ func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[583], g)
+		q.Launch(s.kernels[587], g)
 	}
 }
 
@@ -8302,7 +8492,7 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[584], g)
+		q.Launch(s.kernels[588], g)
 	}
 }
 
@@ -8310,7 +8500,7 @@ func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[589], g)
 	}
 }
 
@@ -8318,7 +8508,7 @@ func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[590], g)
 	}
 }
 
@@ -8326,7 +8516,7 @@ func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[591], g)
 	}
 }
 
@@ -8334,7 +8524,7 @@ func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[592], g)
 	}
 }
 
@@ -8342,7 +8532,7 @@ func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[593], g)
 	}
 }
 
@@ -8350,7 +8540,7 @@ func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[590], g)
+		q.Launch(s.kernels[594], g)
 	}
 }
 
@@ -8365,7 +8555,7 @@ func (s *Set) launchLinearQ6KSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[591], g)
+		q.Launch(s.kernels[595], g)
 	}
 }
 
@@ -8380,7 +8570,7 @@ func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[592], g)
+		q.Launch(s.kernels[596], g)
 	}
 }
 
@@ -8395,7 +8585,7 @@ func (s *Set) launchLinearQ6KSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[593], g)
+		q.Launch(s.kernels[597], g)
 	}
 }
 
@@ -8410,7 +8600,7 @@ func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[594], g)
+		q.Launch(s.kernels[598], g)
 	}
 }
 
@@ -8425,7 +8615,7 @@ func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[595], g)
+		q.Launch(s.kernels[599], g)
 	}
 }
 
@@ -8440,7 +8630,7 @@ func (s *Set) launchLinearQ6KSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[596], g)
+		q.Launch(s.kernels[600], g)
 	}
 }
 
@@ -8455,7 +8645,7 @@ func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[597], g)
+		q.Launch(s.kernels[601], g)
 	}
 }
 
@@ -8470,7 +8660,7 @@ func (s *Set) launchLinearQ6KSplit_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[598], g)
+		q.Launch(s.kernels[602], g)
 	}
 }
 
@@ -8485,7 +8675,7 @@ func (s *Set) launchLinearQ6KSplit_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[599], g)
+		q.Launch(s.kernels[603], g)
 	}
 }
 
@@ -8493,7 +8683,7 @@ func (s *Set) launchLinearQ6KSplit_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[600], g)
+		q.Launch(s.kernels[604], g)
 	}
 }
 
@@ -8501,7 +8691,7 @@ func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[601], g)
+		q.Launch(s.kernels[605], g)
 	}
 }
 
@@ -8509,7 +8699,7 @@ func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[602], g)
+		q.Launch(s.kernels[606], g)
 	}
 }
 
@@ -8517,7 +8707,7 @@ func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[603], g)
+		q.Launch(s.kernels[607], g)
 	}
 }
 
@@ -8525,7 +8715,7 @@ func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[604], g)
+		q.Launch(s.kernels[608], g)
 	}
 }
 
@@ -8533,7 +8723,7 @@ func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[605], g)
+		q.Launch(s.kernels[609], g)
 	}
 }
 
@@ -8541,7 +8731,7 @@ func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[606], g)
+		q.Launch(s.kernels[610], g)
 	}
 }
 
@@ -8549,7 +8739,7 @@ func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[607], g)
+		q.Launch(s.kernels[611], g)
 	}
 }
 
@@ -8557,7 +8747,7 @@ func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[608], g)
+		q.Launch(s.kernels[612], g)
 	}
 }
 
@@ -8565,7 +8755,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[609], g)
+		q.Launch(s.kernels[613], g)
 	}
 }
 
@@ -8573,7 +8763,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[610], g)
+		q.Launch(s.kernels[614], g)
 	}
 }
 
@@ -8581,7 +8771,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[611], g)
+		q.Launch(s.kernels[615], g)
 	}
 }
 
@@ -8589,7 +8779,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[612], g)
+		q.Launch(s.kernels[616], g)
 	}
 }
 
@@ -8597,7 +8787,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[613], g)
+		q.Launch(s.kernels[617], g)
 	}
 }
 
@@ -8605,7 +8795,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[614], g)
+		q.Launch(s.kernels[618], g)
 	}
 }
 
@@ -8613,7 +8803,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[615], g)
+		q.Launch(s.kernels[619], g)
 	}
 }
 
@@ -8621,7 +8811,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[616], g)
+		q.Launch(s.kernels[620], g)
 	}
 }
 
@@ -8629,7 +8819,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[617], g)
+		q.Launch(s.kernels[621], g)
 	}
 }
 
@@ -8637,7 +8827,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[618], g)
+		q.Launch(s.kernels[622], g)
 	}
 }
 
@@ -8645,7 +8835,7 @@ func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[619], g)
+		q.Launch(s.kernels[623], g)
 	}
 }
 
@@ -8653,7 +8843,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[620], g)
+		q.Launch(s.kernels[624], g)
 	}
 }
 
@@ -8661,7 +8851,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[621], g)
+		q.Launch(s.kernels[625], g)
 	}
 }
 
@@ -8669,7 +8859,7 @@ func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[622], g)
+		q.Launch(s.kernels[626], g)
 	}
 }
 
@@ -8677,7 +8867,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[623], g)
+		q.Launch(s.kernels[627], g)
 	}
 }
 
@@ -8685,7 +8875,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[624], g)
+		q.Launch(s.kernels[628], g)
 	}
 }
 
@@ -8693,7 +8883,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[625], g)
+		q.Launch(s.kernels[629], g)
 	}
 }
 
@@ -8701,7 +8891,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[626], g)
+		q.Launch(s.kernels[630], g)
 	}
 }
 
@@ -8709,7 +8899,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[627], g)
+		q.Launch(s.kernels[631], g)
 	}
 }
 
@@ -8717,7 +8907,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[628], g)
+		q.Launch(s.kernels[632], g)
 	}
 }
 
@@ -8725,7 +8915,7 @@ func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[629], g)
+		q.Launch(s.kernels[633], g)
 	}
 }
 
@@ -8733,7 +8923,7 @@ func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[630], g)
+		q.Launch(s.kernels[634], g)
 	}
 }
 
@@ -8741,7 +8931,7 @@ func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[631], g)
+		q.Launch(s.kernels[635], g)
 	}
 }
 
@@ -8749,7 +8939,7 @@ func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[632], g)
+		q.Launch(s.kernels[636], g)
 	}
 }
 
@@ -8757,7 +8947,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[633], g)
+		q.Launch(s.kernels[637], g)
 	}
 }
 
@@ -8765,7 +8955,7 @@ func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[634], g)
+		q.Launch(s.kernels[638], g)
 	}
 }
 
@@ -8773,7 +8963,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[635], g)
+		q.Launch(s.kernels[639], g)
 	}
 }
 
@@ -8781,7 +8971,7 @@ func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[636], g)
+		q.Launch(s.kernels[640], g)
 	}
 }
 
@@ -8789,7 +8979,7 @@ func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[637], g)
+		q.Launch(s.kernels[641], g)
 	}
 }
 
@@ -8797,7 +8987,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[638], g)
+		q.Launch(s.kernels[642], g)
 	}
 }
 
@@ -8805,7 +8995,7 @@ func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[639], g)
+		q.Launch(s.kernels[643], g)
 	}
 }
 
@@ -8813,7 +9003,7 @@ func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[640], g)
+		q.Launch(s.kernels[644], g)
 	}
 }
 
@@ -8821,7 +9011,7 @@ func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[641], g)
+		q.Launch(s.kernels[645], g)
 	}
 }
 
@@ -8829,7 +9019,7 @@ func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[642], g)
+		q.Launch(s.kernels[646], g)
 	}
 }
 
@@ -8837,7 +9027,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[643], g)
+		q.Launch(s.kernels[647], g)
 	}
 }
 
@@ -8845,7 +9035,7 @@ func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[644], g)
+		q.Launch(s.kernels[648], g)
 	}
 }
 
@@ -8853,7 +9043,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[645], g)
+		q.Launch(s.kernels[649], g)
 	}
 }
 
@@ -8861,7 +9051,7 @@ func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[646], g)
+		q.Launch(s.kernels[650], g)
 	}
 }
 
@@ -8869,7 +9059,7 @@ func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[647], g)
+		q.Launch(s.kernels[651], g)
 	}
 }
 
@@ -8877,7 +9067,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[648], g)
+		q.Launch(s.kernels[652], g)
 	}
 }
 
@@ -8885,7 +9075,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[649], g)
+		q.Launch(s.kernels[653], g)
 	}
 }
 
@@ -8893,7 +9083,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[650], g)
+		q.Launch(s.kernels[654], g)
 	}
 }
 
@@ -8901,7 +9091,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[651], g)
+		q.Launch(s.kernels[655], g)
 	}
 }
 
@@ -8909,7 +9099,7 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[652], g)
+		q.Launch(s.kernels[656], g)
 	}
 }
 
@@ -8917,7 +9107,7 @@ func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[653], g)
+		q.Launch(s.kernels[657], g)
 	}
 }
 
@@ -8925,7 +9115,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[654], g)
+		q.Launch(s.kernels[658], g)
 	}
 }
 
@@ -8933,7 +9123,7 @@ func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[655], g)
+		q.Launch(s.kernels[659], g)
 	}
 }
 
@@ -8941,7 +9131,7 @@ func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[656], g)
+		q.Launch(s.kernels[660], g)
 	}
 }
 
@@ -8949,7 +9139,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[657], g)
+		q.Launch(s.kernels[661], g)
 	}
 }
 
@@ -8957,7 +9147,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[658], g)
+		q.Launch(s.kernels[662], g)
 	}
 }
 
@@ -8965,7 +9155,7 @@ func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[659], g)
+		q.Launch(s.kernels[663], g)
 	}
 }
 
@@ -8973,7 +9163,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[660], g)
+		q.Launch(s.kernels[664], g)
 	}
 }
 
@@ -8981,7 +9171,7 @@ func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[661], g)
+		q.Launch(s.kernels[665], g)
 	}
 }
 
@@ -8989,7 +9179,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[662], g)
+		q.Launch(s.kernels[666], g)
 	}
 }
 
@@ -8997,7 +9187,7 @@ func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[663], g)
+		q.Launch(s.kernels[667], g)
 	}
 }
 
@@ -9005,7 +9195,7 @@ func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[664], g)
+		q.Launch(s.kernels[668], g)
 	}
 }
 
@@ -9013,7 +9203,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[665], g)
+		q.Launch(s.kernels[669], g)
 	}
 }
 
@@ -9021,7 +9211,7 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[666], g)
+		q.Launch(s.kernels[670], g)
 	}
 }
 
@@ -9029,7 +9219,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[667], g)
+		q.Launch(s.kernels[671], g)
 	}
 }
 
@@ -9037,7 +9227,7 @@ func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[668], g)
+		q.Launch(s.kernels[672], g)
 	}
 }
 
@@ -9045,7 +9235,7 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[669], g)
+		q.Launch(s.kernels[673], g)
 	}
 }
 
@@ -9053,7 +9243,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[670], g)
+		q.Launch(s.kernels[674], g)
 	}
 }
 
@@ -9061,7 +9251,7 @@ func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[671], g)
+		q.Launch(s.kernels[675], g)
 	}
 }
 
@@ -9069,7 +9259,7 @@ func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[672], g)
+		q.Launch(s.kernels[676], g)
 	}
 }
 
@@ -9077,7 +9267,7 @@ func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[673], g)
+		q.Launch(s.kernels[677], g)
 	}
 }
 
@@ -9085,7 +9275,7 @@ func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[674], g)
+		q.Launch(s.kernels[678], g)
 	}
 }
 
@@ -9093,7 +9283,7 @@ func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[675], g)
+		q.Launch(s.kernels[679], g)
 	}
 }
 
@@ -9101,7 +9291,7 @@ func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[676], g)
+		q.Launch(s.kernels[680], g)
 	}
 }
 
@@ -9109,7 +9299,7 @@ func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[677], g)
+		q.Launch(s.kernels[681], g)
 	}
 }
 
@@ -9117,7 +9307,7 @@ func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[678], g)
+		q.Launch(s.kernels[682], g)
 	}
 }
 
@@ -9125,7 +9315,7 @@ func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[679], g)
+		q.Launch(s.kernels[683], g)
 	}
 }
 
@@ -9133,7 +9323,7 @@ func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[680], g)
+		q.Launch(s.kernels[684], g)
 	}
 }
 
@@ -9141,7 +9331,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[681], g)
+		q.Launch(s.kernels[685], g)
 	}
 }
 
@@ -9149,7 +9339,7 @@ func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[682], g)
+		q.Launch(s.kernels[686], g)
 	}
 }
 
@@ -9157,7 +9347,7 @@ func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[683], g)
+		q.Launch(s.kernels[687], g)
 	}
 }
 
@@ -9165,7 +9355,7 @@ func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[684], g)
+		q.Launch(s.kernels[688], g)
 	}
 }
 
@@ -9173,7 +9363,7 @@ func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[685], g)
+		q.Launch(s.kernels[689], g)
 	}
 }
 
@@ -9181,7 +9371,7 @@ func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[686], g)
+		q.Launch(s.kernels[690], g)
 	}
 }
 
@@ -9189,7 +9379,7 @@ func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[687], g)
+		q.Launch(s.kernels[691], g)
 	}
 }
 
@@ -9197,7 +9387,7 @@ func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[688], g)
+		q.Launch(s.kernels[692], g)
 	}
 }
 
@@ -9205,7 +9395,7 @@ func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[689], g)
+		q.Launch(s.kernels[693], g)
 	}
 }
 
@@ -9213,7 +9403,7 @@ func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[690], g)
+		q.Launch(s.kernels[694], g)
 	}
 }
 
@@ -9221,7 +9411,7 @@ func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[691], g)
+		q.Launch(s.kernels[695], g)
 	}
 }
 
@@ -9229,7 +9419,7 @@ func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[692], g)
+		q.Launch(s.kernels[696], g)
 	}
 }
 
@@ -9237,7 +9427,7 @@ func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[693], g)
+		q.Launch(s.kernels[697], g)
 	}
 }
 
@@ -9245,7 +9435,7 @@ func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[694], g)
+		q.Launch(s.kernels[698], g)
 	}
 }
 
@@ -9253,7 +9443,7 @@ func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[695], g)
+		q.Launch(s.kernels[699], g)
 	}
 }
 
@@ -9261,7 +9451,7 @@ func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[696], g)
+		q.Launch(s.kernels[700], g)
 	}
 }
 
@@ -9269,7 +9459,7 @@ func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[697], g)
+		q.Launch(s.kernels[701], g)
 	}
 }
 
@@ -9277,7 +9467,7 @@ func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[698], g)
+		q.Launch(s.kernels[702], g)
 	}
 }
 
@@ -9285,7 +9475,7 @@ func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[699], g)
+		q.Launch(s.kernels[703], g)
 	}
 }
 
@@ -9293,7 +9483,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[700], g)
+		q.Launch(s.kernels[704], g)
 	}
 }
 
@@ -9301,7 +9491,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[701], g)
+		q.Launch(s.kernels[705], g)
 	}
 }
 
@@ -9309,7 +9499,7 @@ func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[702], g)
+		q.Launch(s.kernels[706], g)
 	}
 }
 
@@ -9317,7 +9507,7 @@ func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[703], g)
+		q.Launch(s.kernels[707], g)
 	}
 }
 
@@ -9325,7 +9515,7 @@ func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[704], g)
+		q.Launch(s.kernels[708], g)
 	}
 }
 
@@ -9333,7 +9523,7 @@ func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[705], g)
+		q.Launch(s.kernels[709], g)
 	}
 }
 
@@ -9341,7 +9531,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[706], g)
+		q.Launch(s.kernels[710], g)
 	}
 }
 
@@ -9349,7 +9539,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[707], g)
+		q.Launch(s.kernels[711], g)
 	}
 }
 
@@ -9357,7 +9547,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[708], g)
+		q.Launch(s.kernels[712], g)
 	}
 }
 
@@ -9365,7 +9555,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[709], g)
+		q.Launch(s.kernels[713], g)
 	}
 }
 
@@ -9373,7 +9563,7 @@ func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[710], g)
+		q.Launch(s.kernels[714], g)
 	}
 }
 
@@ -9381,7 +9571,7 @@ func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[711], g)
+		q.Launch(s.kernels[715], g)
 	}
 }
 
@@ -9389,57 +9579,57 @@ func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[712], g)
+		q.Launch(s.kernels[716], g)
 	}
 }
 
 // launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[713], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[717], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[714], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[718], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[715], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[719], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[716], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[720], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_0_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_0_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[717], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[721], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_1_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[718], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[722], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml:2.
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[719], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[723], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[720], g)
+		q.Launch(s.kernels[724], g)
 	}
 }
 
@@ -9447,7 +9637,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[721], g)
+		q.Launch(s.kernels[725], g)
 	}
 }
 
@@ -9455,7 +9645,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[722], g)
+		q.Launch(s.kernels[726], g)
 	}
 }
 
@@ -9463,7 +9653,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[723], g)
+		q.Launch(s.kernels[727], g)
 	}
 }
 
@@ -9471,7 +9661,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[724], g)
+		q.Launch(s.kernels[728], g)
 	}
 }
 
@@ -9479,7 +9669,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[725], g)
+		q.Launch(s.kernels[729], g)
 	}
 }
 
@@ -9487,7 +9677,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[726], g)
+		q.Launch(s.kernels[730], g)
 	}
 }
 
@@ -9495,7 +9685,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[727], g)
+		q.Launch(s.kernels[731], g)
 	}
 }
 
@@ -9503,7 +9693,7 @@ func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[728], g)
+		q.Launch(s.kernels[732], g)
 	}
 }
 
@@ -9511,7 +9701,7 @@ func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[729], g)
+		q.Launch(s.kernels[733], g)
 	}
 }
 
@@ -9519,7 +9709,7 @@ func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention
 func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(5 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[730], g)
+		q.Launch(s.kernels[734], g)
 	}
 }
 
@@ -9527,7 +9717,7 @@ func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[731], g)
+		q.Launch(s.kernels[735], g)
 	}
 }
 
@@ -9535,7 +9725,7 @@ func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[732], g)
+		q.Launch(s.kernels[736], g)
 	}
 }
 
@@ -9543,7 +9733,7 @@ func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[733], g)
+		q.Launch(s.kernels[737], g)
 	}
 }
 
@@ -9551,7 +9741,7 @@ func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[734], g)
+		q.Launch(s.kernels[738], g)
 	}
 }
 
@@ -9559,7 +9749,7 @@ func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention)
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[735], g)
+		q.Launch(s.kernels[739], g)
 	}
 }
 
@@ -9567,7 +9757,7 @@ func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[736], g)
+		q.Launch(s.kernels[740], g)
 	}
 }
 
@@ -9575,42 +9765,13 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[737], g)
+		q.Launch(s.kernels[741], g)
 	}
 }
 
 // launchAttentionWideBeside_64: kernels/h200/attention.toml:137, order running128.
 func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[738], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[739], g)
-	}
-}
-
-// launchAttentionWide_128Large: kernels/h200/attention.toml:157, order running64.
-func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[740], g)
-	}
-}
-
-// launchAttentionWide_128: kernels/h200/attention.toml:169, order running128.
-func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[741], g)
-	}
-}
-
-// launchAttentionWideBeside_128: kernels/h200/attention.toml:181, order running128.
-func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[742], g)
@@ -9621,11 +9782,40 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	}
 }
 
+// launchAttentionWide_128Large: kernels/h200/attention.toml:157, order running64.
+func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[744], g)
+	}
+}
+
+// launchAttentionWide_128: kernels/h200/attention.toml:169, order running128.
+func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[745], g)
+	}
+}
+
+// launchAttentionWideBeside_128: kernels/h200/attention.toml:181, order running128.
+func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[746], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[747], g)
+	}
+}
+
 // launchAttentionWide_256: kernels/h200/attention.toml:201, order running64.
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[744], g)
+		q.Launch(s.kernels[748], g)
 	}
 }
 
@@ -9634,11 +9824,11 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[745], g)
+		q.Launch(s.kernels[749], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[746], g)
+		q.Launch(s.kernels[750], g)
 	}
 }
 
@@ -9647,7 +9837,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[747], g)
+		q.Launch(s.kernels[751], g)
 	}
 }
 
@@ -9655,7 +9845,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[748], g)
+		q.Launch(s.kernels[752], g)
 	}
 }
 
@@ -9664,11 +9854,11 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[749], g)
+		q.Launch(s.kernels[753], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[750], g)
+		q.Launch(s.kernels[754], g)
 	}
 }
 
@@ -9676,7 +9866,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[751], g)
+		q.Launch(s.kernels[755], g)
 	}
 }
 
@@ -9684,7 +9874,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[752], g)
+		q.Launch(s.kernels[756], g)
 	}
 }
 
@@ -9693,7 +9883,7 @@ func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[753], g)
+		q.Launch(s.kernels[757], g)
 	}
 }
 
@@ -9702,7 +9892,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[754], g)
+		q.Launch(s.kernels[758], g)
 	}
 }
 
@@ -9710,7 +9900,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[755], g)
+		q.Launch(s.kernels[759], g)
 	}
 }
 
@@ -9719,11 +9909,11 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[756], g)
+		q.Launch(s.kernels[760], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[757], g)
+		q.Launch(s.kernels[761], g)
 	}
 }
 
@@ -9731,7 +9921,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[758], g)
+		q.Launch(s.kernels[762], g)
 	}
 }
 
@@ -9739,7 +9929,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[759], g)
+		q.Launch(s.kernels[763], g)
 	}
 }
 
@@ -9748,7 +9938,7 @@ func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[760], g)
+		q.Launch(s.kernels[764], g)
 	}
 }
 
@@ -9757,7 +9947,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[761], g)
+		q.Launch(s.kernels[765], g)
 	}
 }
 
@@ -9766,7 +9956,7 @@ func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[762], g)
+		q.Launch(s.kernels[766], g)
 	}
 }
 
@@ -9775,7 +9965,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[763], g)
+		q.Launch(s.kernels[767], g)
 	}
 }
 
@@ -9783,7 +9973,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[764], g)
+		q.Launch(s.kernels[768], g)
 	}
 }
 
@@ -9792,11 +9982,11 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[765], g)
+		q.Launch(s.kernels[769], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[766], g)
+		q.Launch(s.kernels[770], g)
 	}
 }
 
@@ -9804,7 +9994,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[767], g)
+		q.Launch(s.kernels[771], g)
 	}
 }
 
@@ -9812,7 +10002,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[768], g)
+		q.Launch(s.kernels[772], g)
 	}
 }
 
@@ -9821,7 +10011,7 @@ func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[769], g)
+		q.Launch(s.kernels[773], g)
 	}
 }
 
@@ -9830,7 +10020,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[770], g)
+		q.Launch(s.kernels[774], g)
 	}
 }
 
@@ -9839,7 +10029,7 @@ func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[771], g)
+		q.Launch(s.kernels[775], g)
 	}
 }
 
@@ -9848,7 +10038,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[772], g)
+		q.Launch(s.kernels[776], g)
 	}
 }
 
@@ -9856,7 +10046,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[773], g)
+		q.Launch(s.kernels[777], g)
 	}
 }
 
@@ -9865,11 +10055,11 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[774], g)
+		q.Launch(s.kernels[778], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[775], g)
+		q.Launch(s.kernels[779], g)
 	}
 }
 
@@ -9877,7 +10067,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[776], g)
+		q.Launch(s.kernels[780], g)
 	}
 }
 
@@ -9885,7 +10075,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[777], g)
+		q.Launch(s.kernels[781], g)
 	}
 }
 
@@ -9893,7 +10083,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[778], g)
+		q.Launch(s.kernels[782], g)
 	}
 }
 
@@ -9901,7 +10091,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[779], g)
+		q.Launch(s.kernels[783], g)
 	}
 }
 
@@ -9909,7 +10099,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[780], g)
+		q.Launch(s.kernels[784], g)
 	}
 }
 
@@ -9917,7 +10107,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[781], g)
+		q.Launch(s.kernels[785], g)
 	}
 }
 
@@ -9925,7 +10115,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[782], g)
+		q.Launch(s.kernels[786], g)
 	}
 }
 
@@ -9933,7 +10123,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[783], g)
+		q.Launch(s.kernels[787], g)
 	}
 }
 
@@ -9941,7 +10131,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[784], g)
+		q.Launch(s.kernels[788], g)
 	}
 }
 
@@ -9949,7 +10139,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[785], g)
+		q.Launch(s.kernels[789], g)
 	}
 }
 
@@ -9957,7 +10147,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[786], g)
+		q.Launch(s.kernels[790], g)
 	}
 }
 
@@ -9965,7 +10155,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[787], g)
+		q.Launch(s.kernels[791], g)
 	}
 }
 
@@ -9973,7 +10163,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[788], g)
+		q.Launch(s.kernels[792], g)
 	}
 }
 
@@ -9981,26 +10171,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[789], g)
+		q.Launch(s.kernels[793], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[790], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[794], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[791], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[795], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[792], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[796], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:143.
@@ -10008,11 +10198,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[793], g)
+		q.Launch(s.kernels[797], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[794], g)
+		q.Launch(s.kernels[798], g)
 	}
 }
 
@@ -10021,18 +10211,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[795], g)
+		q.Launch(s.kernels[799], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[796], g)
+		q.Launch(s.kernels[800], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[797], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[801], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:182.
@@ -10040,11 +10230,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[798], g)
+		q.Launch(s.kernels[802], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[799], g)
+		q.Launch(s.kernels[803], g)
 	}
 }
 
@@ -10052,7 +10242,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[800], g)
+		q.Launch(s.kernels[804], g)
 	}
 }
 
@@ -10061,7 +10251,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[801], g)
+		q.Launch(s.kernels[805], g)
 	}
 }
 
@@ -10069,7 +10259,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[802], g)
+		q.Launch(s.kernels[806], g)
 	}
 }
 
@@ -10077,7 +10267,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[803], g)
+		q.Launch(s.kernels[807], g)
 	}
 }
 
@@ -10085,7 +10275,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[804], g)
+		q.Launch(s.kernels[808], g)
 	}
 }
 
@@ -10093,7 +10283,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[805], g)
+		q.Launch(s.kernels[809], g)
 	}
 }
 
@@ -10101,7 +10291,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[806], g)
+		q.Launch(s.kernels[810], g)
 	}
 }
 
@@ -10109,7 +10299,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[807], g)
+		q.Launch(s.kernels[811], g)
 	}
 }
 
@@ -10117,7 +10307,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[808], g)
+		q.Launch(s.kernels[812], g)
 	}
 }
 
@@ -10125,7 +10315,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[809], g)
+		q.Launch(s.kernels[813], g)
 	}
 }
 
@@ -10133,7 +10323,7 @@ func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[810], g)
+		q.Launch(s.kernels[814], g)
 	}
 }
 

@@ -79,7 +79,7 @@ func persistentPrompts(scheme op.Scheme) []*Case {
 		w.Rounding = rounding
 		list = append(list, of(fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, w.Cols, s.rows), op.GatedLinear{W: w, Rows: int32(s.rows)}).with(factored(scheme)))
 	}
-	add(op.RoundingNone, size{2304, 64, 2051}, size{8584, 128, 40}, size{8384, 40, 66}, size{4360, 40, 140})
+	add(op.RoundingNone, size{2304, 64, 2051}, size{8584, 128, 40}, size{8384, 40, 66}, size{4360, 40, 140}, size{4360, 328, 70}, size{12760, 40, 500})
 	gate(op.RoundingNone, size{2304, 64, 2051})
 	if scheme == op.SchemeBF16 {
 		add(op.RoundingNone, size{5568, 40, 129}, size{2112, 40, 66}, size{8448, 40, 33})

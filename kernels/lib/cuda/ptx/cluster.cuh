@@ -13,6 +13,11 @@ __device__ __forceinline__ uint32_t address_in(uint32_t shared, int block) {
     return there;
 }
 
+// Stores 16 bytes in any block.
+__device__ __forceinline__ void store_in(uint32_t to, const float (&x)[4]) {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
+}
+
 // Stores 16 bytes, which count at a barrier; both addresses are of one other block.
 __device__ __forceinline__ void store_counted(uint32_t to, const float (&x)[4], uint32_t barrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"

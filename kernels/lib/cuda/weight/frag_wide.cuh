@@ -1,5 +1,5 @@
-// Strips of a frag layout times many rows, with wgmma: weights are the factor in registers, two strips for each warp; sums are
-// [outputs, rows]. A stage has the 64 columns of 8·kTeams strips, each in one piece.
+// Strips of a frag layout times many rows, with wgmma: weights are the factor in registers, one strip or two for each warp; sums are
+// [outputs, rows]. A stage has the 64 columns of 4·kTeams·kStrips strips, each in one piece.
 //
 // Weights become bf16: exactly in f8, f8block and nvfp4, rounded once in GGUF's formats. In f8block sums are kept in units
 // of the scale of the 128 columns they are at, and change units from one such block to the next; in q6_k in those of each row's factor of 256 columns.
@@ -12,10 +12,10 @@ namespace atlas {
 template <atlas_Scheme kScheme>
 struct frag_stage {
     static constexpr int kBlocks = 64 / frag<kScheme>::kCols, kStripBytes = kBlocks * frag<kScheme>::kBlock;
-    static constexpr int bytes(int teams) { return (teams * 8 * kStripBytes + 1023) / 1024 * 1024; }
+    static constexpr int bytes(int strips) { return (strips * kStripBytes + 1023) / 1024 * 1024; }
 };
-template <atlas_Scheme kScheme, int kTeams, int kRows, int kStages, bool kMapped>
-using frag_pipe = wide<kTeams, kRows, frag_stage<kScheme>::bytes(kTeams), kStages, 1, kMapped, true>;
+template <atlas_Scheme kScheme, int kTeams, int kRows, int kStages, bool kMapped, int kStrips = 2>
+using frag_pipe = wide<kTeams, kRows, frag_stage<kScheme>::bytes(kTeams * 4 * kStrips), kStages, 1, kMapped, true>;
 
 // Copies a stage of strips, by one warp or several: this one copies those from number first on, n of them and kMost at most. In memory they follow
 // one another from `from` on; where kPairs, they are pairs, whose second ones lie as much further on as second says. One warp says how many
@@ -63,6 +63,13 @@ __device__ inline void take_apart(uint32_t w, two_parts &first, two_parts &secon
     first = {pair(high.x), pair(low.x)}, second = {pair(high.y), pair(low.y)};
 }
 
+// Byte i of a word, a nibble, and 128.
+template <int i>
+__device__ inline float raise_nibble(uint32_t w) {
+    return __uint_as_float(__byte_perm(w, 0x00004300, 0x5044 | i << 8));
+}
+__device__ inline float2 widen_halves(uint32_t x) { return __half22float2(reinterpret_cast<const __half2 &>(x)); }
+
 // The fragments of a strip's 64 columns; in q8_0 of the first 32 only where half, in q6_k in units of its factors.
 template <atlas_Scheme kScheme>
 __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
@@ -94,8 +101,8 @@ __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
             for (int r = 0; r < 2; r++) {
                 const uint32_t w = words[k] >> 4 * r & 0x0f0f0f0f;
                 const float scale = k < 2 ? d[r].x : d[r].y, least = fmaf(-128, scale, k < 2 ? m[r].x : m[r].y);
-                a[k][r] = narrow(fmaf(raise_byte<0>(w), scale, least), fmaf(raise_byte<2>(w), scale, least));
-                a[k][2 + r] = narrow(fmaf(raise_byte<1>(w), scale, least), fmaf(raise_byte<3>(w), scale, least));
+                a[k][r] = narrow(fmaf(raise_nibble<0>(w), scale, least), fmaf(raise_nibble<2>(w), scale, least));
+                a[k][2 + r] = narrow(fmaf(raise_nibble<1>(w), scale, least), fmaf(raise_nibble<3>(w), scale, least));
             }
     } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
 #pragma unroll
@@ -223,6 +230,52 @@ __device__ void multiply_strips(const Pipe &pipe, Stage &now, int steps, int col
             for (int i = 0; i < kRows / 2; i++) c[s][i] *= factor;
         }
     }
+}
+
+// The same of one strip for twice as many rows, from a step to another: fragments of even and odd steps take turns.
+template <atlas_Scheme kScheme, int kRows, typename Pipe, typename Stage>
+__device__ void multiply_strip(const Pipe &pipe, Stage &now, int begin, int end, int cols, float (&c)[1][kRows / 2]) {
+    constexpr bool kSix = frag<kScheme>::kSix;
+    static_assert(kScheme != ATLAS_SCHEME_F8BLOCK, "sums have no units");
+    row_units of_rows;
+    uint32_t a[2][4][4];
+#pragma unroll
+    for (int i = 0; i < kRows / 2; i++) c[0][i] = 0;
+    int before[2] = {};
+    const auto multiply_step = [&](int step, int s) {
+        pipe.wait_full(now);
+        wait_products<1>();  // those that used a[s]
+        if (step > begin + 1) pipe.release(before[s]);
+        decode_stage<kScheme>(pipe.weights(now.slot) + warp() * frag_stage<kScheme>::kStripBytes, cols - step * 64 <= 32, a[s]);
+#pragma unroll
+        for (int k = 0; k < 4; k++) pin(a[s][k]);
+        begin_products();
+        const uint64_t rows = factor(pipe.rows(now.slot));
+#pragma unroll
+        for (int k = 0; k < 4; k++) multiply(c[0], a[s][k], rows + k * 2);
+        commit_products();
+        before[s] = now.slot;
+        now.next();
+    };
+    int step = begin;
+    if constexpr (kSix) {
+        for (; step < end; step += 4) {
+            pipe.wait_full(now);
+            of_rows.change(pipe.weights(now.slot) + warp() * frag_stage<kScheme>::kStripBytes, c[0]);
+#pragma unroll
+            for (int k = 0; k < 4; k++) multiply_step(step + k, k % 2);
+            wait_products<0>();  // here, or the compiler has tensor cores wait for all that is decoded
+        }
+    } else {
+        for (; step + 1 < end; step += 2) multiply_step(step, 0), multiply_step(step + 1, 1);
+        if (step < end) multiply_step(step, 0);
+    }
+    wait_products<0>();
+    pin(c[0]);
+    if (end > begin) pipe.release(before[0]);
+    if (end > begin + 1) pipe.release(before[1]);
+#pragma unroll
+    for (int i = 0; i < kRows / 2; i++) c[0][i] *= kSix ? of_rows.of(i) * frag<kScheme>::kFactor : frag<kScheme>::kFactor;
 }
 
 // Where the block scales of a strip begin, in f8block.

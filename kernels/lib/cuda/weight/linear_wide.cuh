@@ -7,7 +7,7 @@
 // In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0. kRows 64, 128, or 256 with kOut at most 128; kOut 32, 64, 128 or 192.
 // Any Rows, OutPitch and alignment of Out. All instances give the same bits.
 //
-// Gated, kOut is 128: 64 outputs and those they gate, so that W.Rows%128 == 0. kMade: weights are what the kernel before made.
+// Gated, kOut is 128: 64 outputs and those they gate, so that W.Rows%128 == 0.
 #pragma once
 #include "lib/cuda/weight/wide.cuh"
 
@@ -127,7 +127,7 @@ __device__ void multiply_parts(const Pipe &pipe, Stage &now, int steps, float (&
 
 }  // namespace atlas
 
-template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false, bool kMade = false>
+template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false>
 __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
     constexpr int kTeams = kRows > 64 ? 2 : 1, kParts = kRows / 64 / kTeams;
@@ -144,7 +144,6 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
         if constexpr (kMany) atlas::give_registers<kMost ? 40 : 56>();
         if (atlas::warp() == kTeams * 4 && atlas::elected()) {
             atlas::prefetch_map(in);
-            if constexpr (kMade) atlas::wait_for_previous();
             atlas::stage<kStages> now;
             for (int i = first; i < tiles; i += stride) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
@@ -222,9 +221,9 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     pipe.end();
 }
 
-template <int kStages, bool kMade = false>
+template <int kStages>
 __device__ void gated_linear_wide(const atlas_GatedLinear &a, const atlas_TensorMap *in) {
     atlas_Linear plain = {};
     plain.Out = a.Out, plain.In = a.In, plain.W = a.W, plain.Rows = a.Rows, plain.OutPitch = a.W.Rows / 2;
-    linear_wide<256, 128, kStages, 1, 2, true, kMade>(plain, in);
+    linear_wide<256, 128, kStages, 1, 2, true>(plain, in);
 }

@@ -1,5 +1,5 @@
 // q6_k for wgmma. A weight is a factor of a row's 256 columns times a scale of 16 times a code: products of the last two are rounded once to bf16, and sums
-// are kept in units of the factor. Or all becomes bf16, rounded once, for what has no sums.
+// are kept in units of the factor.
 #pragma once
 #include "lib/cuda/weight/frag.cuh"
 #include "lib/cuda/weight/wide.cuh"
@@ -45,35 +45,5 @@ struct row_units {
     // Of sum i of a lane.
     __device__ float of(int i) const { return now[i / 2 % 2]; }
 };
-
-// Byte i of a word, seven bits at most, and 128.
-template <int i>
-__device__ inline float raise_byte(uint32_t w) {
-    return __uint_as_float(__byte_perm(w, 0x00004300, 0x5044 | i << 8));
-}
-__device__ inline float2 widen_halves(uint32_t x) { return __half22float2(reinterpret_cast<const __half2 &>(x)); }
-
-// The fragments of 64 columns, which lie at `from`, as bf16.
-__device__ inline void widen_six_stage(uint32_t from, uint32_t (&a)[4][4]) {
-    uint4 codes[2];
-    frag<ATLAS_SCHEME_Q6_K>::load(from + frag<ATLAS_SCHEME_Q6_K>::lane_at(), codes);
-    const uint2 scales = load_shared2(from + 768 + lane() / 4 * 8);
-    const uint32_t factors = load_shared1(from + 832 + lane() / 4 * 4), steps[4] = {codes[0].x, codes[0].y, codes[0].z, codes[0].w};
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        const uint32_t pair = k < 2 ? codes[1].x : codes[1].y, bytes = k < 2 ? scales.x : scales.y;
-        uint32_t w[2];
-        if (k % 2) join_sixes<true>(steps[k], pair, w[0], w[1]);
-        else join_sixes<false>(steps[k], pair, w[0], w[1]);
-        w[1] >>= 2;
-        const float2 d = k % 2 ? six_scales<1>(bytes, factors) : six_scales<0>(bytes, factors);
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            const float scale = r ? d.y : d.x, least = -160 * scale;  // 128 and 32; exact
-            a[k][r] = narrow(fmaf(raise_byte<0>(w[r]), scale, least), fmaf(raise_byte<2>(w[r]), scale, least));
-            a[k][2 + r] = narrow(fmaf(raise_byte<1>(w[r]), scale, least), fmaf(raise_byte<3>(w[r]), scale, least));
-        }
-    }
-}
 
 }  // namespace atlas
