@@ -60,7 +60,7 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 		}
 		return all
 	}
-	for _, name := range []string{"bf16", "q4_k_m", "q5_0"} { // GPUs keep blocks of Q4_K and Q5_0 in others
+	for _, name := range []string{"bf16", "q4_k", "q6_k", "q5_0"} { // GPUs keep blocks of Q4_K and Q5_0 in others
 		t.Run(name, func(t *testing.T) {
 			stored, err := dummy.Parse(name)
 			if err != nil {

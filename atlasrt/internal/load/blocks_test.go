@@ -31,7 +31,7 @@ func (s lacking) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 
 // Blocks are kept as they are, or where there are no kernels for them as others that hold them; else they become bf16. A line says so.
 func TestBlocksOfOtherHardware(t *testing.T) {
-	gpu := lacking{oracle.New(op.F32), []op.Scheme{op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1}}
+	gpu := lacking{oracle.New(op.F32), []op.Scheme{op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ6_K}}
 	few := lacking{oracle.New(op.F32), []op.Scheme{op.SchemeBF16, op.SchemeQ4_0}}
 	cases := []struct {
 		kind                 tensor.Type
@@ -41,7 +41,7 @@ func TestBlocksOfOtherHardware(t *testing.T) {
 		{tensor.Q4_0, op.SchemeQ4_0, op.SchemeQ4_0, op.SchemeQ4_0, 0},
 		{tensor.Q5_0, op.SchemeQ5_0, op.SchemeQ8_0, op.SchemeBF16, 0},
 		{tensor.Q4_K, op.SchemeQ4_K, op.SchemeQ4_1, op.SchemeBF16, 0x1p-11},
-		{tensor.Q6_K, op.SchemeQ6_K, op.SchemeBF16, op.SchemeBF16, 0x1p-8},
+		{tensor.Q6_K, op.SchemeQ6_K, op.SchemeQ6_K, op.SchemeBF16, 0},
 		{tensor.IQ4_NL, op.SchemeQ8_0, op.SchemeQ8_0, op.SchemeBF16, 0},
 		{tensor.Q5_K, op.SchemeBF16, op.SchemeBF16, op.SchemeBF16, 0x1p-8}, // there are no kernels for it anywhere
 	}
