@@ -20,7 +20,7 @@ for what in "$@"; do
     jitter) check ./atlasrt ops test --hardware "$hardware" --kernels jitter --patience 10m ;; # warps wait at random
     golden) check ./golden.test -test.run "/.*/$hardware|SmolLM2/$hardware|Circumstances/$hardware|GPUAgrees" -test.skip /cpu- ;;
     steps) # at sizes of real models, of every scheme and of many sizes: a kernel that waits for itself does so here
-        for type in bf16 q8_0 q4_0 q4_1 f8 f8block nvfp4; do
+        for type in bf16 q8_0 q4_0 q4_1 q6_k f8 f8block nvfp4; do
             for model in qwen3-8b qwen3-30b-a3b; do
                 for exact in "" --exact; do
                     check timeout 120 ./atlasrt bench --hardware "$hardware" $exact --load-dummy $model.json --dummy-type $type \

@@ -232,7 +232,7 @@ __device__ void multiply_strips(const Pipe &pipe, Stage &now, int steps, int col
     }
 }
 
-// The same of one strip for twice as many rows, from a step to another: fragments of even and odd steps take turns.
+// The same of one strip, so that there may be twice as many rows, from a step to another: fragments of even and odd steps take turns.
 template <atlas_Scheme kScheme, int kRows, typename Pipe, typename Stage>
 __device__ void multiply_strip(const Pipe &pipe, Stage &now, int begin, int end, int cols, float (&c)[1][kRows / 2]) {
     constexpr bool kSix = frag<kScheme>::kSix;
