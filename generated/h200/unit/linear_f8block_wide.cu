@@ -20,5 +20,5 @@ struct atlas_linear_f8block_wide_arguments : arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256, 1) atlas_linear_f8block_wide(const __grid_constant__ atlas_linear_f8block_wide_arguments a) {
-    linear_frag_wide<ATLAS_SCHEME_F8BLOCK, 1, 64, 10>(a.op, a.tiles);
+    linear_frag_wide<ATLAS_SCHEME_F8BLOCK, 64, 10>(a.op, a.tiles);
 }

@@ -1,24 +1,23 @@
-// Linear for many rows and weights in a frag layout, with wgmma: tiles of kRows rows by 128·kTeams outputs.
+// Linear for many rows and weights in a frag layout, with wgmma: tiles of kRows rows by 128 outputs, of which each warp has two strips. It is for f8block,
+// whose sums change units; others have linear_frag_tall.cuh.
 //
-// Block: kTeams*128+128 threads, one to a multiprocessor (min_blocks 1); no cluster; dynamic shared memory
-// atlas::frag_pipe<…>::kShared. Grid: any number of blocks, at most ceil(Rows/kRows)*ceil(W.Rows/(128*kTeams)). Tile of the copy engine:
-// In [Rows,W.Cols], box [kRows,64], so that W.Cols%8 == 0. kRows 64 or 128, kTeams 1 or 2. Any Rows, OutPitch and alignment of Out.
-// All instances of a scheme give the same bits.
+// Block: 256 threads, one to a multiprocessor (min_blocks 1); no cluster; dynamic shared memory atlas::frag_pipe<…>::kShared. Grid: any number of blocks, at
+// most ceil(Rows/kRows)*ceil(W.Rows/128). Tile of the copy engine: In [Rows,W.Cols], box [kRows,64], so that W.Cols%8 == 0. kRows 64 or 128. Any Rows,
+// OutPitch and alignment of Out.
 #pragma once
 #include "lib/cuda/weight/frag_wide.cuh"
 #include "lib/cuda/weight/linear_wide.cuh"
 
-template <atlas_Scheme kScheme, int kTeams, int kRows, int kStages>
+template <atlas_Scheme kScheme, int kRows, int kStages>
 __device__ void linear_frag_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
-    constexpr int kOut = kTeams * 128;
-    using pipe_t = atlas::frag_pipe<kScheme, kTeams, kRows, kStages, true>;
+    constexpr int kOut = 128;
+    using pipe_t = atlas::frag_pipe<kScheme, 1, kRows, kStages, true>;
     const pipe_t pipe;
     const int steps = atlas::tiles64(a.W.Cols), strips = (a.W.Rows + 15) / 16;
     const int row_tiles = (a.Rows + kRows - 1) / kRows, out_tiles = (a.W.Rows + kOut - 1) / kOut, tiles = row_tiles * out_tiles;
     atlas::release_next();
     if (pipe_t::copies()) {
-        if constexpr (kTeams == 2) atlas::give_registers<40>();
-        if (atlas::warp() == kTeams * 4) {
+        if (atlas::warp() == 4) {
             atlas::stage<kStages> now;
             for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
@@ -42,7 +41,6 @@ __device__ void linear_frag_wide(const atlas_Linear &a, const atlas_TensorMap *i
             }
         }
     } else {
-        if constexpr (kTeams == 2) atlas::take_registers<232>();
         atlas::stage<kStages> now;
         const bool whole = a.OutPitch % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
         atlas::wait_for_previous();
