@@ -61,7 +61,7 @@ func TestProjectionsOfAMixtureNormaliseForThemselves(t *testing.T) {
 	}
 	want, _ := logits(func(op.NormLinear) bool { return false })
 	all, served := logits(func(op.NormLinear) bool { return true })
-	// Two of the first and the last eighth of eight layers and two between have their values in Q6_K.
+	// Four of eight layers have their values in Q6_K: the first, the last and two between.
 	if served[op.SchemeQ4_K] == 0 || 2*served[op.SchemeQ6_K] != served[op.SchemeQ4_K] {
 		t.Errorf("%v norms with projections, wanted half as many of q6_k as of q4_k", served)
 	}
