@@ -52,7 +52,7 @@ struct fixed_product<ATLAS_SCHEME_Q6_K, kStrips, kStride> {
     };
 
     __device__ static int codes_at() { return layout::lane_at(); }
-    __device__ static int scales_at() { return 768 + lane() * 2; }
+    __device__ static int scales_at() { return kSixScalesAt + lane() * 2; }
     __device__ void load(uint32_t codes_at, uint32_t scales_at, int strip_bytes, const lines &from, int offset) {
         load_matrices(x, from.at + offset);
         factor = load_shared(from.factors + offset / 2);
@@ -60,7 +60,7 @@ struct fixed_product<ATLAS_SCHEME_Q6_K, kStrips, kStride> {
         for (int s = 0; s < kStrips; s++) {
             layout::load(codes_at + s * strip_bytes, codes[s]);
             scales[s] = load_shared_half(scales_at + s * strip_bytes);
-            factors[s] = load_shared1(scales_at + s * strip_bytes + (64 + lane() / 4 * 4 - lane() * 2));
+            factors[s] = load_shared1(scales_at + s * strip_bytes + (kSixFactorsAt - kSixScalesAt + lane() / 4 * 4 - lane() * 2));
         }
     }
     // c += kUnits units, all of which are there.

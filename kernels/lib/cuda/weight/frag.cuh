@@ -132,7 +132,7 @@ struct frag {
                                    : kScheme == ATLAS_SCHEME_Q8_0                                ? 32
                                    : kSix                                                        ? 96
                                                                                                  : 0;
-    static constexpr int kCodes = kRaw ? 1024 : kSix ? 768 : 512, kBlock = kCodes + kScales;  // bytes
+    static constexpr int kCodes = kRaw ? 1024 : kSix ? kSixScalesAt : 512, kBlock = kCodes + kScales;  // bytes
     static constexpr int kVectors = kFour ? 1 : 2, kNext = kRaw ? 512 : kBlock;  // of 64 columns; bytes from the first to the second
     static_assert(kFour || kRaw || kSix || kScheme == ATLAS_SCHEME_Q8_0, "a frag layout");
 
@@ -149,7 +149,7 @@ struct frag {
     __device__ static void load(uint32_t at, uint4 (&vectors)[kVectors]) {
         vectors[0] = load_shared(at);
         if constexpr (kSix) {
-            const uint2 others = load_shared2(at + 512 - lane() * 8);
+            const uint2 others = load_shared2(at + kSixOthersAt - lane() * 8);
             vectors[1] = {others.x, others.y, 0, 0};
         } else if constexpr (kVectors == 2) {
             vectors[1] = load_shared(at + kNext);

@@ -78,7 +78,7 @@ __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
     uint4 codes[layout::kVectors];
     layout::load(from + layout::lane_at(), codes);
     if constexpr (layout::kSix) {
-        decode_six_stage(codes, load_shared2(from + 768 + g * 8), a);
+        decode_six_stage(codes, load_shared2(from + kSixScalesAt + g * 8), a);
         return;
     }
     const uint32_t words[4] = {codes[0].x, codes[0].y, codes[0].z, codes[0].w};

@@ -10,6 +10,8 @@
 
 namespace atlas {
 
+constexpr int kSixOthersAt = 512, kSixScalesAt = 768, kSixFactorsAt = 832;  // in a block of layout frag, which frag.cuh explains
+
 // Four codes of row g, and four times those of row g+8, a byte each. pair: the two steps' other bits.
 template <bool kOdd>
 __device__ inline void join_sixes(uint32_t step, uint32_t pair, uint32_t &g, uint32_t &g8) {

@@ -18,12 +18,12 @@ struct six_raw {
     __device__ uint8_t *factor(int row, int c) const { return block(row, c) + 208; }
 };
 // Where the scale of row r and column c of a strip of q6_k lies, and its factor.
-__device__ inline int six_scale_at(int r, int c) { return c / 64 * frag<ATLAS_SCHEME_Q6_K>::kBlock + 768 + r % 8 * 8 + c % 64 / 16 * 2 + r / 8; }
-__device__ inline int six_factor_at(int r, int c) { return c / 64 * frag<ATLAS_SCHEME_Q6_K>::kBlock + 832 + r % 8 * 4 + r / 8 * 2; }
+__device__ inline int six_scale_at(int r, int c) { return c / 64 * frag<ATLAS_SCHEME_Q6_K>::kBlock + kSixScalesAt + r % 8 * 8 + c % 64 / 16 * 2 + r / 8; }
+__device__ inline int six_factor_at(int r, int c) { return c / 64 * frag<ATLAS_SCHEME_Q6_K>::kBlock + kSixFactorsAt + r % 8 * 4 + r / 8 * 2; }
 __device__ inline uint32_t six_code(const uint8_t *strip, int r, int c) {
     const int lane = r % 8 * 4 + c % 8 / 2, step = c % 64 / 16, reg = r / 8 + c % 16 / 8 * 2;
     const uint8_t *block = strip + size_t(c / 64) * frag<ATLAS_SCHEME_Q6_K>::kBlock;
-    const uint32_t *steps = reinterpret_cast<const uint32_t *>(block) + lane * 4 + step / 2 * 2, others = reinterpret_cast<const uint32_t *>(block + 512)[lane * 2 + step / 2];
+    const uint32_t *steps = reinterpret_cast<const uint32_t *>(block) + lane * 4 + step / 2 * 2, others = reinterpret_cast<const uint32_t *>(block + kSixOthersAt)[lane * 2 + step / 2];
     uint32_t code = 0;
 #pragma unroll
     for (int i = 0; i < 6; i++) {

@@ -33,7 +33,7 @@ struct row_units {
     // At the first step of 256 columns, which lies at `from`: sums are counted in its factors from now on. Where one is zero there is nothing to count.
     template <int kSums>
     __device__ void change(uint32_t from, float (&c)[kSums]) {
-        const uint32_t halves = load_shared1(from + 832 + lane() / 4 * 4);
+        const uint32_t halves = load_shared1(from + kSixFactorsAt + lane() / 4 * 4);
         const float2 d = __half22float2(reinterpret_cast<const __half2 &>(halves));
         const float next[2] = {d.x ? d.x : now[0], d.y ? d.y : now[1]}, ratio[2] = {now[0] / next[0], now[1] / next[1]};
         pin(c);

@@ -63,7 +63,7 @@ struct unit {
         for (int v = 0; v < layout::kVectors; v++)
             if (!(layout::kSix && v)) codes[v] = reinterpret_cast<const uint4 *>(shared + v * layout::kNext)[layout::lane_slot()];
         if constexpr (layout::kSix) {
-            const uint2 others = reinterpret_cast<const uint2 *>(shared + 512)[lane()];
+            const uint2 others = reinterpret_cast<const uint2 *>(shared + kSixOthersAt)[lane()];
             codes[1] = {others.x, others.y, 0, 0};
         }
         load_scales(shared);
@@ -75,7 +75,7 @@ struct unit {
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
             for (int b = 0; b < 2; b++) scales[b].x = reinterpret_cast<const uint32_t *>(shared + b * layout::kBlock + 512)[g];
-        if constexpr (layout::kSix) scales[0] = reinterpret_cast<const uint2 *>(shared + 768)[g], scales[1].x = reinterpret_cast<const uint32_t *>(shared + 832)[g];
+        if constexpr (layout::kSix) scales[0] = reinterpret_cast<const uint2 *>(shared + kSixScalesAt)[g], scales[1].x = reinterpret_cast<const uint32_t *>(shared + kSixFactorsAt)[g];
     }
     // The same from global memory, of weights that nothing else in this kernel reads.
     __device__ void load_once(const uint8_t *global) {
@@ -92,7 +92,7 @@ struct unit {
     __device__ void load(uint32_t lane_codes, uint32_t lane_scales) {
         layout::load(lane_codes, codes);
         if constexpr (layout::kFour || layout::kSix) scales[0] = load_shared2(lane_scales);
-        if constexpr (layout::kSix) scales[1].x = load_shared1(lane_scales + 64 - lane() / 4 * 4);
+        if constexpr (layout::kSix) scales[1].x = load_shared1(lane_scales + kSixFactorsAt - kSixScalesAt - lane() / 4 * 4);
         if constexpr (kMinima) scales[1] = load_shared2(lane_scales + 64);
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
 #pragma unroll
@@ -113,9 +113,9 @@ struct unit {
     __device__ void load_half(const uint8_t *shared, int half, uint32_t (&a)[2][4]) {
         if constexpr (layout::kSix) {
             const uint2 steps = reinterpret_cast<const uint2 *>(shared)[lane() * 2 + half];
-            codes[0] = {steps.x, steps.y, 0, 0}, codes[1] = {reinterpret_cast<const uint32_t *>(shared + 512)[lane() * 2 + half], 0, 0, 0};
-            const uint32_t bytes = reinterpret_cast<const uint32_t *>(shared + 768)[lane() / 4 * 2 + half];
-            scales[0] = {bytes, bytes}, scales[1].x = reinterpret_cast<const uint32_t *>(shared + 832)[lane() / 4];
+            codes[0] = {steps.x, steps.y, 0, 0}, codes[1] = {reinterpret_cast<const uint32_t *>(shared + kSixOthersAt)[lane() * 2 + half], 0, 0, 0};
+            const uint32_t bytes = reinterpret_cast<const uint32_t *>(shared + kSixScalesAt)[lane() / 4 * 2 + half];
+            scales[0] = {bytes, bytes}, scales[1].x = reinterpret_cast<const uint32_t *>(shared + kSixFactorsAt)[lane() / 4];
             fragments<true>(0, a);
         } else if constexpr (kApart) {
 #pragma unroll
