@@ -569,7 +569,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "fca3fa10e615ab4e8ba3e327fbc3accc",
+		Contract: "00d0f4695cdfe77a31d02932c8c019b9",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -749,13 +749,20 @@ var Kernels = [...]string{
 	"atlas_pack_f8block",
 	"atlas_pack_nvfp4",
 	"atlas_pack_q6_k",
-	"atlas_attention_cluster_64_16",
-	"atlas_attention_cluster_128_16_long",
-	"atlas_attention_cluster_128_5_long",
-	"atlas_attention_cluster_128_16",
-	"atlas_attention_cluster_128_6",
-	"atlas_attention_cluster_128_4_many",
-	"atlas_attention_cluster_128_2_many",
+	"atlas_attention_even_64_16",
+	"atlas_attention_even_64_8",
+	"atlas_attention_even_64_6",
+	"atlas_attention_even_64_4",
+	"atlas_attention_even_64_3",
+	"atlas_attention_even_64_2",
+	"atlas_attention_even_64_2_many",
+	"atlas_attention_even_128_16",
+	"atlas_attention_even_128_8",
+	"atlas_attention_even_128_6",
+	"atlas_attention_even_128_4",
+	"atlas_attention_even_128_3",
+	"atlas_attention_even_128_2",
+	"atlas_attention_even_128_2_many",
 	"atlas_attention_whole_128",
 	"atlas_attention_cluster_256_16",
 	"atlas_attention_wide_64",
@@ -2696,24 +2703,39 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/h200/attention.toml:7, 20, 33, 46, 59, 72, 85, 98, 110, 124, 137, 157, 169, 181, 201, 213;
+// PagedAttention: kernels/h200/attention_even.toml:4, 17, 30, 43, 56, 69, 82;
+// kernels/h200/attention.toml:5, 17, 31, 44, 64, 76, 88, 108, 120;
 // kernels/lib/cuda/attention.toml:4, 17, 30, 51, 64, 77, 90, 103, 116, 137, 150, 163, 176, 189, 202, 215, 228, 249, 263, 277, 290, 303, 316, 330, 343, 364, 373.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
-	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_64_16(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 4 && int64(a.MaxBlocks)*int64(a.BlockSize) > 6144 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_128_16Long(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 12 && int64(a.Seqs)*int64(a.KVHeads) <= 16 && int64(a.MaxBlocks)*int64(a.BlockSize) > 6144 && (s.has.exact || int64(a.Heads) > 4*int64(a.KVHeads) || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_128_5Long(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && (s.has.exact || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_128_16(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 28 && int64(a.Seqs)*int64(a.KVHeads) <= 39 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_128_6(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 39 && int64(a.Seqs)*int64(a.KVHeads) <= 66 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 2048 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_128_4Many(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 66 && int64(a.Seqs)*int64(a.KVHeads) <= 128 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 2048 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
-		s.launchAttentionCluster_128_2Many(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 4 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_64_16(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_64_8(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 8 && int64(a.Seqs)*int64(a.KVHeads) <= 16 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_64_6(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 16 && int64(a.Seqs)*int64(a.KVHeads) <= 31 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_64_4(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 31 && int64(a.Seqs)*int64(a.KVHeads) <= 39 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_64_3(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 39 && int64(a.Seqs)*int64(a.KVHeads) <= 66 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 4096 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_64_2(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 66 && int64(a.Seqs)*int64(a.KVHeads) <= 128 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 2048 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_64_2Many(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 4 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_128_16(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_128_8(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 8 && int64(a.Seqs)*int64(a.KVHeads) <= 16 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_128_6(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 16 && int64(a.Seqs)*int64(a.KVHeads) <= 31 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_128_4(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 31 && int64(a.Seqs)*int64(a.KVHeads) <= 39 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_128_3(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 39 && int64(a.Seqs)*int64(a.KVHeads) <= 66 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 4096 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_128_2(q, a)
+	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 66 && int64(a.Seqs)*int64(a.KVHeads) <= 128 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 2048 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+		s.launchAttentionEven_128_2Many(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 128 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 2048 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionWhole_128(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 8 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
@@ -9689,140 +9711,146 @@ func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchAttentionCluster_64_16: kernels/h200/attention.toml:7, order tiles.
-func (s *Set) launchAttentionCluster_64_16(q op.Stream, a op.PagedAttention) {
+// launchAttentionEven_64_16: kernels/h200/attention_even.toml:4, order even16.
+func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[732], g)
 	}
 }
 
-// launchAttentionCluster_128_16Long: kernels/h200/attention.toml:20, order tiles.
-func (s *Set) launchAttentionCluster_128_16Long(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionEven_64_8: kernels/h200/attention_even.toml:17, order even8.
+func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[733], g)
 	}
 }
 
-// launchAttentionCluster_128_5Long: kernels/h200/attention.toml:33, order tiles.
-func (s *Set) launchAttentionCluster_128_5Long(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(5 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionEven_64_6: kernels/h200/attention_even.toml:30, order even6.
+func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[734], g)
 	}
 }
 
-// launchAttentionCluster_128_16: kernels/h200/attention.toml:46, order tiles.
-func (s *Set) launchAttentionCluster_128_16(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionEven_64_4: kernels/h200/attention_even.toml:43, order even4.
+func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[735], g)
 	}
 }
 
-// launchAttentionCluster_128_6: kernels/h200/attention.toml:59, order tiles.
-func (s *Set) launchAttentionCluster_128_6(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionEven_64_3: kernels/h200/attention_even.toml:56, order even3.
+func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[736], g)
 	}
 }
 
-// launchAttentionCluster_128_4Many: kernels/h200/attention.toml:72, order tiles.
-func (s *Set) launchAttentionCluster_128_4Many(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionEven_64_2: kernels/h200/attention_even.toml:69, order even2.
+func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[737], g)
 	}
 }
 
-// launchAttentionCluster_128_2Many: kernels/h200/attention.toml:85, order tiles.
-func (s *Set) launchAttentionCluster_128_2Many(q op.Stream, a op.PagedAttention) {
+// launchAttentionEven_64_2Many: kernels/h200/attention_even.toml:82, order even2.
+func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[738], g)
 	}
 }
 
-// launchAttentionWhole_128: kernels/h200/attention.toml:98, order tiles.
-func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
+// launchAttentionEven_128_16: kernels/h200/attention_even.toml:4, order even16.
+func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[739], g)
 	}
 }
 
-// launchAttentionCluster_256_16: kernels/h200/attention.toml:110, order tiles.
-func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchAttentionEven_128_8: kernels/h200/attention_even.toml:17, order even8.
+func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[740], g)
 	}
 }
 
-// launchAttentionWide_64: kernels/h200/attention.toml:124, order running128.
-func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+// launchAttentionEven_128_6: kernels/h200/attention_even.toml:30, order even6.
+func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[741], g)
 	}
 }
 
-// launchAttentionWideBeside_64: kernels/h200/attention.toml:137, order running128.
-func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+// launchAttentionEven_128_4: kernels/h200/attention_even.toml:43, order even4.
+func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[742], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchAttentionEven_128_3: kernels/h200/attention_even.toml:56, order even3.
+func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[743], g)
 	}
 }
 
-// launchAttentionWide_128Large: kernels/h200/attention.toml:157, order running64.
-func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+// launchAttentionEven_128_2: kernels/h200/attention_even.toml:69, order even2.
+func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[744], g)
 	}
 }
 
-// launchAttentionWide_128: kernels/h200/attention.toml:169, order running128.
-func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+// launchAttentionEven_128_2Many: kernels/h200/attention_even.toml:82, order even2.
+func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[745], g)
 	}
 }
 
-// launchAttentionWideBeside_128: kernels/h200/attention.toml:181, order running128.
-func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+// launchAttentionWhole_128: kernels/h200/attention.toml:5, order tiles.
+func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[746], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchAttentionCluster_256_16: kernels/h200/attention.toml:17, order tiles.
+func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[747], g)
 	}
 }
 
-// launchAttentionWide_256: kernels/h200/attention.toml:201, order running64.
-func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+// launchAttentionWide_64: kernels/h200/attention.toml:31, order running128.
+func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[748], g)
 	}
 }
 
-// launchAttentionWideBeside_256: kernels/h200/attention.toml:213, order running64.
-func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+// launchAttentionWideBeside_64: kernels/h200/attention.toml:44, order running128.
+func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[749], g)
 	}
@@ -9832,12 +9860,62 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
+// launchAttentionWide_128Large: kernels/h200/attention.toml:64, order running64.
+func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[751], g)
+	}
+}
+
+// launchAttentionWide_128: kernels/h200/attention.toml:76, order running128.
+func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[752], g)
+	}
+}
+
+// launchAttentionWideBeside_128: kernels/h200/attention.toml:88, order running128.
+func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[753], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[754], g)
+	}
+}
+
+// launchAttentionWide_256: kernels/h200/attention.toml:108, order running64.
+func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[755], g)
+	}
+}
+
+// launchAttentionWideBeside_256: kernels/h200/attention.toml:120, order running64.
+func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[756], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[757], g)
+	}
+}
+
 // launchAttentionFew_32_8: kernels/lib/cuda/attention.toml:4, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[751], g)
+		q.Launch(s.kernels[758], g)
 	}
 }
 
@@ -9845,68 +9923,13 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[752], g)
+		q.Launch(s.kernels[759], g)
 	}
 }
 
 // launchAttentionMixed_32: kernels/lib/cuda/attention.toml:30, order tiles.
 func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[753], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[754], g)
-	}
-}
-
-// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml:51, order tiles.
-func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[755], g)
-	}
-}
-
-// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml:64, order tiles.
-func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[756], g)
-	}
-}
-
-// launchAttentionShares_64: kernels/lib/cuda/attention.toml:77, order shares.
-func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[757], g)
-	}
-}
-
-// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml:90, order tiles.
-func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[758], g)
-	}
-}
-
-// launchAttentionMany_64: kernels/lib/cuda/attention.toml:103, order tiles.
-func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[759], g)
-	}
-}
-
-// launchAttentionMixed_64: kernels/lib/cuda/attention.toml:116, order tiles.
-func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[760], g)
@@ -9917,11 +9940,66 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
+// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml:51, order tiles.
+func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[762], g)
+	}
+}
+
+// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml:64, order tiles.
+func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[763], g)
+	}
+}
+
+// launchAttentionShares_64: kernels/lib/cuda/attention.toml:77, order shares.
+func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[764], g)
+	}
+}
+
+// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml:90, order tiles.
+func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[765], g)
+	}
+}
+
+// launchAttentionMany_64: kernels/lib/cuda/attention.toml:103, order tiles.
+func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[766], g)
+	}
+}
+
+// launchAttentionMixed_64: kernels/lib/cuda/attention.toml:116, order tiles.
+func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[767], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[768], g)
+	}
+}
+
 // launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml:137, order tiles.
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[762], g)
+		q.Launch(s.kernels[769], g)
 	}
 }
 
@@ -9929,7 +10007,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[763], g)
+		q.Launch(s.kernels[770], g)
 	}
 }
 
@@ -9938,7 +10016,7 @@ func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[764], g)
+		q.Launch(s.kernels[771], g)
 	}
 }
 
@@ -9947,7 +10025,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[765], g)
+		q.Launch(s.kernels[772], g)
 	}
 }
 
@@ -9956,7 +10034,7 @@ func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[766], g)
+		q.Launch(s.kernels[773], g)
 	}
 }
 
@@ -9965,7 +10043,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[767], g)
+		q.Launch(s.kernels[774], g)
 	}
 }
 
@@ -9973,7 +10051,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[768], g)
+		q.Launch(s.kernels[775], g)
 	}
 }
 
@@ -9982,11 +10060,11 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[769], g)
+		q.Launch(s.kernels[776], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[770], g)
+		q.Launch(s.kernels[777], g)
 	}
 }
 
@@ -9994,7 +10072,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[771], g)
+		q.Launch(s.kernels[778], g)
 	}
 }
 
@@ -10002,7 +10080,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[772], g)
+		q.Launch(s.kernels[779], g)
 	}
 }
 
@@ -10011,7 +10089,7 @@ func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[773], g)
+		q.Launch(s.kernels[780], g)
 	}
 }
 
@@ -10020,7 +10098,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[774], g)
+		q.Launch(s.kernels[781], g)
 	}
 }
 
@@ -10029,7 +10107,7 @@ func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[775], g)
+		q.Launch(s.kernels[782], g)
 	}
 }
 
@@ -10038,7 +10116,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[776], g)
+		q.Launch(s.kernels[783], g)
 	}
 }
 
@@ -10046,7 +10124,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[777], g)
+		q.Launch(s.kernels[784], g)
 	}
 }
 
@@ -10055,11 +10133,11 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[778], g)
+		q.Launch(s.kernels[785], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[779], g)
+		q.Launch(s.kernels[786], g)
 	}
 }
 
@@ -10067,7 +10145,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[780], g)
+		q.Launch(s.kernels[787], g)
 	}
 }
 
@@ -10075,7 +10153,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[781], g)
+		q.Launch(s.kernels[788], g)
 	}
 }
 
@@ -10083,7 +10161,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[782], g)
+		q.Launch(s.kernels[789], g)
 	}
 }
 
@@ -10091,7 +10169,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[783], g)
+		q.Launch(s.kernels[790], g)
 	}
 }
 
@@ -10099,7 +10177,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[784], g)
+		q.Launch(s.kernels[791], g)
 	}
 }
 
@@ -10107,7 +10185,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[785], g)
+		q.Launch(s.kernels[792], g)
 	}
 }
 
@@ -10115,7 +10193,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[786], g)
+		q.Launch(s.kernels[793], g)
 	}
 }
 
@@ -10123,7 +10201,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[787], g)
+		q.Launch(s.kernels[794], g)
 	}
 }
 
@@ -10131,7 +10209,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[788], g)
+		q.Launch(s.kernels[795], g)
 	}
 }
 
@@ -10139,7 +10217,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[789], g)
+		q.Launch(s.kernels[796], g)
 	}
 }
 
@@ -10147,7 +10225,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[790], g)
+		q.Launch(s.kernels[797], g)
 	}
 }
 
@@ -10155,7 +10233,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[791], g)
+		q.Launch(s.kernels[798], g)
 	}
 }
 
@@ -10163,7 +10241,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[792], g)
+		q.Launch(s.kernels[799], g)
 	}
 }
 
@@ -10171,26 +10249,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[793], g)
+		q.Launch(s.kernels[800], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[794], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[801], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[795], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[802], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[796], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[803], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:143.
@@ -10198,11 +10276,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[797], g)
+		q.Launch(s.kernels[804], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[798], g)
+		q.Launch(s.kernels[805], g)
 	}
 }
 
@@ -10211,18 +10289,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[799], g)
+		q.Launch(s.kernels[806], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[800], g)
+		q.Launch(s.kernels[807], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[801], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[808], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:182.
@@ -10230,11 +10308,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[802], g)
+		q.Launch(s.kernels[809], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[803], g)
+		q.Launch(s.kernels[810], g)
 	}
 }
 
@@ -10242,7 +10320,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[804], g)
+		q.Launch(s.kernels[811], g)
 	}
 }
 
@@ -10251,7 +10329,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[805], g)
+		q.Launch(s.kernels[812], g)
 	}
 }
 
@@ -10259,7 +10337,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[806], g)
+		q.Launch(s.kernels[813], g)
 	}
 }
 
@@ -10267,7 +10345,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[807], g)
+		q.Launch(s.kernels[814], g)
 	}
 }
 
@@ -10275,7 +10353,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[808], g)
+		q.Launch(s.kernels[815], g)
 	}
 }
 
@@ -10283,7 +10361,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[809], g)
+		q.Launch(s.kernels[816], g)
 	}
 }
 
@@ -10291,7 +10369,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[810], g)
+		q.Launch(s.kernels[817], g)
 	}
 }
 
@@ -10299,7 +10377,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[811], g)
+		q.Launch(s.kernels[818], g)
 	}
 }
 
@@ -10307,7 +10385,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[812], g)
+		q.Launch(s.kernels[819], g)
 	}
 }
 
@@ -10315,7 +10393,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[813], g)
+		q.Launch(s.kernels[820], g)
 	}
 }
 
@@ -10323,7 +10401,7 @@ func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[814], g)
+		q.Launch(s.kernels[821], g)
 	}
 }
 

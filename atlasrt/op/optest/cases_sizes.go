@@ -36,16 +36,17 @@ func sizeCases(o Options) []*Case {
 
 // sizedAttention is of prompts with many heads, alone and beside others, and of decodes that share a machine otherwise than few do.
 func sizedAttention() []*Case {
-	decodes := func(n, length int) []sequence {
-		list := make([]sequence, n)
-		for i := range list {
-			list[i] = sequence{1, length + 9*i}
-		}
-		return list
-	}
 	list := []*Case{
-		attention("16500 tokens", heads{4, 1, 128}.attention(op.BF16, 16, 0), decodes(1, 16500), 0),
+		attention("16500 tokens", heads{4, 1, 128}.attention(op.BF16, 16, 0), decodes(1, 16500, 0), 0),
 		attention("prompt 128/2×128, window 40", heads{128, 2, 128}.attention(op.BF16, 16, 40), []sequence{{1536, 1540}}, 0),
+	}
+	for _, dim := range []int{64, 128} {
+		h := heads{8, 8, dim}
+		for _, n := range []int{1, 2, 3, 4, 6, 9} { // several tiles for each block of a cluster, whatever its size
+			list = append(list, attention(fmt.Sprintf("%d decodes %s of 900 and more", n, h), h.attention(op.BF16, 16, 0), decodes(n, 900, 141), 0))
+		}
+		h = heads{8, 2, dim} // four rows of four heads are two groups of query vectors
+		list = append(list, attention(fmt.Sprintf("four rows and decodes %s", h), h.attention(op.BF16, 16, 0), []sequence{{4, 1900}, {1, 500}, {1, 70}, {0, 0}}, 0))
 	}
 	for _, dim := range []int{32, 64, 128, 256} {
 		h := heads{32, 4, dim}
@@ -55,9 +56,9 @@ func sizedAttention() []*Case {
 			attention(fmt.Sprintf("prompts and a decode %s", h), x, []sequence{{100, 100}, {1, 40}, {35, 60}}, 2))
 		h = heads{8, 4, dim}
 		for _, n := range []int{3, 5, 8, 9, 11, 12} {
-			list = append(list, attention(fmt.Sprintf("%d decodes %s", n, h), h.attention(op.BF16, 16, 0), decodes(n, 30), 0))
+			list = append(list, attention(fmt.Sprintf("%d decodes %s", n, h), h.attention(op.BF16, 16, 0), decodes(n, 30, 9), 0))
 		}
-		list = append(list, attention(fmt.Sprintf("32 decodes %s of 300", h), h.attention(op.BF16, 16, 0), decodes(32, 300), 0))
+		list = append(list, attention(fmt.Sprintf("32 decodes %s of 300", h), h.attention(op.BF16, 16, 0), decodes(32, 300, 9), 0))
 	}
 	return list
 }

@@ -1,8 +1,11 @@
-// PagedAttention for few sequences of few rows, in the order of attention_order.cuh, in one launch.
+// PagedAttention for few sequences of few rows, in one launch.
 //
-// attention_cluster<kDim, kColumns, kBlocks, kSlots, kBringWarps>: a cluster of kBlocks blocks has a key head of a sequence. In a round
-// each block multiplies a chunk, or a tile where less than a chunk for each block is left, by the four warps of attention_ring.cuh, and
-// sends each block of the cluster the columns of values that this one folds, part after part, by kFoldWarps warps. kBringWarps bring tiles.
+// attention_cluster<kDim, kColumns, kBlocks, kSlots, kBringWarps, kEven>: a cluster of kBlocks blocks has a key head of a sequence. Four
+// warps of each block multiply as in attention_ring.cuh, kBringWarps bring tiles, and kFoldWarps fold the columns of values that are the
+// block's own, which all blocks of the cluster send it.
+//
+// In the order of attention_order.cuh (kEven false) they send in rounds: in a round each block has a chunk, or a tile where less than a
+// chunk for each block is left. Even, each block has as many tiles as the others, or one more, next to one another, and sends one sum of them.
 // Grid: kBlocks·KVHeads, Seqs; block: 32·(kFewWarps + kBringWarps + kFoldWarps); dynamic shared memory: 2·kSlots·kKeys·kDim bytes.
 #pragma once
 #include "lib/cuda/op/attention_ring.cuh"
@@ -10,25 +13,38 @@
 
 namespace atlas::attention {
 
-// Tiles that each block has in a round that begins at one.
-template <int kBlocks>
-__device__ int tiles_each(const share &of, int base) { return of.tiles - base >= kChunk * kBlocks ? kChunk : 1; }
+// A block's tiles of the round that begins at base: from first on, to end. At next the next round begins.
+struct turn {
+    int first, end, next;
+};
+template <int kBlocks, bool kEven>
+__device__ turn turn_at(const share &of, int rank, int base) {
+    if constexpr (kEven) {
+        const int each = of.tiles / kBlocks, more = of.tiles % kBlocks, first = rank * each + min(rank, more);
+        return {first, first + each + (rank < more), of.tiles};
+    } else {
+        const int each = of.tiles - base >= kChunk * kBlocks ? kChunk : 1, first = base + rank * each;
+        return {first, first < of.tiles ? first + each : first, base + kBlocks * each};
+    }
+}
 
 // A block's tiles of its sequence.
-template <int kBlocks>
+template <int kBlocks, bool kEven>
 struct turns {
     share of;
-    int seq, key_head, rank, base, each, tile;
+    int seq, key_head, rank, tile;
+    turn now;
     __device__ turns(const share &of, int seq, int key_head, int rank) : of(of), seq(seq), key_head(key_head), rank(rank) { begin(0); }
-    __device__ void begin(int round) { base = round, each = tiles_each<kBlocks>(of, round), tile = round + rank * each; }
+    __device__ void begin(int base) { now = turn_at<kBlocks, kEven>(of, rank, base), tile = now.first; }
     __device__ int count() const {
+        if constexpr (kEven) return of.passes * (now.end - now.first);
         const int rounds = of.tiles / (kChunk * kBlocks), left = of.tiles - rounds * kChunk * kBlocks;
         return of.passes * (rounds * kChunk + (left - rank + kBlocks - 1) / kBlocks);
     }
     __device__ int head(const atlas_PagedAttention &) const { return key_head; }
     __device__ bool next(const atlas_PagedAttention &) {
-        if (++tile < base + (rank + 1) * each) return true;
-        begin(base + kBlocks * each);
+        if (++tile < now.end) return true;
+        begin(now.next);
         if (tile >= of.tiles) begin(0);  // of the next pass
         return true;
     }
@@ -52,7 +68,7 @@ struct constant {
 constexpr int kFoldWarps = 2;
 
 // A cluster's key head of a sequence, for a block of it.
-template <int kDim, int kColumns, int kBlocks>
+template <int kDim, int kColumns, int kBlocks, bool kEven>
 struct post {
     using box = mailbox<kDim, kColumns, kBlocks>;
     static_assert(kFoldWarps * 32 % kColumns == 0, "a thread has one query vector");
@@ -103,7 +119,7 @@ struct post {
 #pragma unroll
                 for (int i = 0; i < kEach; i++) values[i] = j.fold(values[i], chunk[i]), chunk[i] = 0;
             };
-            // A round of chunks or tiles; what is not there changes nothing.
+            // A round of chunks, tiles or whole shares; what is not there changes nothing.
             const auto fold_round = [&](const int base, const auto each) {
                 const int place = n % kPlaces, count = min(of.tiles - base, kBlocks), before = kBlocks % kChunk ? base % kChunk : 0;
                 if (thread == 0) arrive_expecting(at(&mail.posted[place]), 8 * (kBlocks * kColumns + count * width * ((t.count + 1) / 2)));
@@ -131,10 +147,14 @@ struct post {
                 arrive(at(&mail.folded[place]));
                 n++;
             };
-            int base = 0;
-            for (; of.tiles - base >= kChunk * kBlocks; base += kChunk * kBlocks) fold_round(base, constant<kChunk>());
-            for (; base < of.tiles; base += kBlocks) fold_round(base, constant<1>());
-            if (kBlocks % kChunk) fold_chunk();
+            if constexpr (kEven) {
+                fold_round(0, constant<kChunk>());
+            } else {
+                int base = 0;
+                for (; of.tiles - base >= kChunk * kBlocks; base += kChunk * kBlocks) fold_round(base, constant<kChunk>());
+                for (; base < of.tiles; base += kBlocks) fold_round(base, constant<1>());
+                if (kBlocks % kChunk) fold_chunk();
+            }
             if (q >= t.count) continue;
             atlas_act *out = a.Out + (size_t(t.query_row(q)) * a.Heads + t.query_head(q)) * kDim + rank * kWidth;
 #pragma unroll
@@ -146,7 +166,7 @@ struct post {
 
 }  // namespace atlas::attention
 
-template <int kDim, int kColumns, int kBlocks, int kSlots = atlas::attention::kRingSlots<kDim>, int kBringWarps = 2>
+template <int kDim, int kColumns, int kBlocks, int kSlots = atlas::attention::kRingSlots<kDim>, int kBringWarps = 2, bool kEven = false>
 __device__ void attention_cluster(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
     extern __shared__ __align__(128) atlas_act memory[];
@@ -167,11 +187,11 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     atlas::arrive_cluster();
     atlas::wait_cluster();
     if (w >= kFewWarps && w < kFewWarps + kBringWarps) {
-        const turns<kBlocks> mine(of, seq, head, rank);
+        const turns<kBlocks, kEven> mine(of, seq, head, rank);
         if (rank < of.tiles) bring<kBringWarps>(a, r, mine, mine.count());
         return;
     }
-    const post<kDim, kColumns, kBlocks> p = {a, mail, of, seq, head, rank};
+    const post<kDim, kColumns, kBlocks, kEven> p = {a, mail, of, seq, head, rank};
     if (w >= kFewWarps) {
         atlas::wait_for_previous();
         return p.fold_all();
@@ -181,21 +201,19 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     for (int pass = 0; pass < of.passes; pass++) {
         const tile t = of.group<kColumns>(a, seq, head, pass);
         const few_queries<kDim, kColumns> query(a, t, s);
-        for (int base = 0, each; base < of.tiles; base += kBlocks * each, n++) {
-            each = tiles_each<kBlocks>(of, base);
-            const int first = base + rank * each;
-            const bool mine = first < of.tiles;
+        for (int base = 0; base < of.tiles; base = turn_at<kBlocks, kEven>(of, rank, base).next, n++) {
+            const turn now = turn_at<kBlocks, kEven>(of, rank, base);
             few_part<kDim, kColumns> part;
 #pragma unroll 1
-            for (int i = 0; mine && i < each; i++) {
-                const auto next = attend(query, s, r, (of.first + first + i) * kKeysOf<kDim>, factor);
-                if (i == 0)
+            for (int i = now.first; i < now.end; i++) {
+                const auto next = attend(query, s, r, (of.first + i) * kKeysOf<kDim>, factor);
+                if (kEven && i == now.first)  // which saves one sequence 1 % of a step
                     part = next;
                 else
                     fold(part, next);
             }
             p.take_place(n);
-            p.send(n, t.count, mine, part);
+            p.send(n, t.count, now.first < now.end, part);
         }
     }
 }
