@@ -46,7 +46,7 @@ arm64: arm64-toolchain build testdata ## compile for arm64 and run it under an e
 
 arm64-toolchain: ## cross compiler and emulator, where they are missing
 	@{ command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64-static; } >/dev/null || \
-	apt-get install -y --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static || \
+	{ apt-get update -qq && apt-get install -y --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static; } || \
 	{ echo "a cross compiler or an emulator for arm64 is missing: as root, install Debian's gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static"; exit 3; }
 
 bin/atlasc: FORCE

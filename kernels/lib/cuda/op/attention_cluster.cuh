@@ -36,6 +36,7 @@ struct turns {
     turn now;
     __device__ turns(const share &of, int seq, int key_head, int rank) : of(of), seq(seq), key_head(key_head), rank(rank) { begin(0); }
     __device__ void begin(int base) { now = turn_at<kBlocks, kEven>(of, rank, base), tile = now.first; }
+    // Of all rounds and passes; before the first tile is done.
     __device__ int count() const {
         if constexpr (kEven) return of.passes * (now.end - now.first);
         const int rounds = of.tiles / (kChunk * kBlocks), left = of.tiles - rounds * kChunk * kBlocks;
@@ -148,7 +149,7 @@ struct post {
                 n++;
             };
             if constexpr (kEven) {
-                fold_round(0, constant<kChunk>());
+                fold_round(0, constant<kChunk>());  // a share folds as a chunk does, whatever its tiles
             } else {
                 int base = 0;
                 for (; of.tiles - base >= kChunk * kBlocks; base += kChunk * kBlocks) fold_round(base, constant<kChunk>());
