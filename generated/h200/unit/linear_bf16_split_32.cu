@@ -19,6 +19,6 @@ struct atlas_linear_bf16_split_32_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(160, 2) atlas_linear_bf16_split_32(const __grid_constant__ atlas_linear_bf16_split_32_arguments a) {
-    linear_split<ATLAS_SCHEME_BF16, 1, 1, 32, 2, 4, 2>(a.op, a.tiles);
+extern "C" __global__ void __launch_bounds__(160, 1) atlas_linear_bf16_split_32(const __grid_constant__ atlas_linear_bf16_split_32_arguments a) {
+    linear_split<ATLAS_SCHEME_BF16, 1, 1, 32, 2, 9, 2>(a.op, a.tiles);
 }

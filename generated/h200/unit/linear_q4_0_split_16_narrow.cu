@@ -19,6 +19,6 @@ struct atlas_linear_q4_0_split_16_narrow_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(160, 4) atlas_linear_q4_0_split_16_narrow(const __grid_constant__ atlas_linear_q4_0_split_16_narrow_arguments a) {
-    linear_split<ATLAS_SCHEME_Q4_0, 1, 1, 16, 2, 4, 7>(a.op, a.tiles);
+extern "C" __global__ void __launch_bounds__(160, 3) atlas_linear_q4_0_split_16_narrow(const __grid_constant__ atlas_linear_q4_0_split_16_narrow_arguments a) {
+    linear_split<ATLAS_SCHEME_Q4_0, 1, 1, 16, 2, 7, 5>(a.op, a.tiles);
 }
