@@ -300,19 +300,18 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_1",
 	"atlas_linear_bf16_1_long",
 	"atlas_linear_bf16_4",
-	"atlas_linear_bf16_4_small",
 	"atlas_linear_bf16_4_long",
 	"atlas_linear_bf16_8",
 	"atlas_linear_bf16_8_long",
 	"atlas_linear_bf16",
 	"atlas_linear_q8_0_split_16_small_6",
-	"atlas_linear_q8_0_split_16_small_4",
 	"atlas_linear_q8_0_split_16_narrow",
 	"atlas_linear_q8_0_split_32_narrow_8",
 	"atlas_linear_q8_0_split_32_narrow_5",
 	"atlas_linear_q8_0_split_32_large",
 	"atlas_linear_q8_0_split_16_large",
 	"atlas_linear_q8_0_split_16_middle",
+	"atlas_linear_q8_0_split_16_small",
 	"atlas_linear_q8_0_split_16",
 	"atlas_linear_q8_0_split_32_middle",
 	"atlas_linear_q8_0_split_32",
@@ -337,7 +336,6 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_8_long",
 	"atlas_linear_q8_0",
 	"atlas_linear_q4_0_split_16_small_6",
-	"atlas_linear_q4_0_split_16_small_4",
 	"atlas_linear_q4_0_split_16_narrow",
 	"atlas_linear_q4_0_split_32_narrow_8",
 	"atlas_linear_q4_0_split_32_narrow_5",
@@ -345,6 +343,7 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_split_32_large",
 	"atlas_linear_q4_0_split_16_large",
 	"atlas_linear_q4_0_split_16_middle",
+	"atlas_linear_q4_0_split_16_small",
 	"atlas_linear_q4_0_split_16",
 	"atlas_linear_q4_0_split_32_middle",
 	"atlas_linear_q4_0_split_64_large",
@@ -368,12 +367,12 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_8_long",
 	"atlas_linear_q4_0",
 	"atlas_linear_q4_1_split_16_small_6",
-	"atlas_linear_q4_1_split_16_small_4",
 	"atlas_linear_q4_1_split_32_narrow_8",
 	"atlas_linear_q4_1_split_32_narrow_5",
 	"atlas_linear_q4_1_split_32_large",
 	"atlas_linear_q4_1_split_16_large",
 	"atlas_linear_q4_1_split_16_middle",
+	"atlas_linear_q4_1_split_16_small",
 	"atlas_linear_q4_1_split_16",
 	"atlas_linear_q4_1_split_32_middle",
 	"atlas_linear_q4_1_split_32",
@@ -398,13 +397,13 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_8_long",
 	"atlas_linear_q4_1",
 	"atlas_linear_f8_split_16_small_6",
-	"atlas_linear_f8_split_16_small_4",
 	"atlas_linear_f8_split_16_narrow",
 	"atlas_linear_f8_split_32_narrow_8",
 	"atlas_linear_f8_split_32_narrow_5",
 	"atlas_linear_f8_split_32_large",
 	"atlas_linear_f8_split_16_large",
 	"atlas_linear_f8_split_16_middle",
+	"atlas_linear_f8_split_16_small",
 	"atlas_linear_f8_split_16",
 	"atlas_linear_f8_split_32_middle",
 	"atlas_linear_f8_split_32",
@@ -434,11 +433,10 @@ var Kernels = [...]string{
 	"atlas_linear_f8_4_long",
 	"atlas_linear_f8_8_long",
 	"atlas_linear_f8",
-	"atlas_linear_f8block_split_16_small_6",
-	"atlas_linear_f8block_split_16_small_4",
 	"atlas_linear_f8block_split_32_large",
 	"atlas_linear_f8block_split_16_large",
 	"atlas_linear_f8block_split_16_middle",
+	"atlas_linear_f8block_split_16_small",
 	"atlas_linear_f8block_split_16",
 	"atlas_linear_f8block_split_32_middle",
 	"atlas_linear_f8block_split_32",
@@ -463,13 +461,13 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_8_long",
 	"atlas_linear_f8block",
 	"atlas_linear_nvfp4_split_16_small_6",
-	"atlas_linear_nvfp4_split_16_small_4",
 	"atlas_linear_nvfp4_split_16_narrow",
 	"atlas_linear_nvfp4_split_32_narrow_8",
 	"atlas_linear_nvfp4_split_32_narrow_5",
 	"atlas_linear_nvfp4_split_32_narrow_4",
 	"atlas_linear_nvfp4_split_16_large",
 	"atlas_linear_nvfp4_split_16_middle",
+	"atlas_linear_nvfp4_split_16_small_4",
 	"atlas_linear_nvfp4_split_16",
 	"atlas_linear_nvfp4_split_32_large",
 	"atlas_linear_nvfp4_split_32_middle",
@@ -498,7 +496,6 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_8_long",
 	"atlas_linear_nvfp4",
 	"atlas_linear_q6_k_split_16_small_6",
-	"atlas_linear_q6_k_split_16_small_4",
 	"atlas_linear_q6_k_split_16_narrow",
 	"atlas_linear_q6_k_split_32_narrow_8",
 	"atlas_linear_q6_k_split_32_narrow_5",
@@ -506,6 +503,7 @@ var Kernels = [...]string{
 	"atlas_linear_q6_k_split_32_large",
 	"atlas_linear_q6_k_split_16_large",
 	"atlas_linear_q6_k_split_16_middle",
+	"atlas_linear_q6_k_split_16_small",
 	"atlas_linear_q6_k_split_16",
 	"atlas_linear_q6_k_split_32_middle",
 	"atlas_linear_q6_k_split_64_large",
@@ -538,16 +536,15 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_1_add",
 	"atlas_linear_bf16_1_long_add",
 	"atlas_linear_bf16_4_add",
-	"atlas_linear_bf16_4_small_add",
 	"atlas_linear_bf16_4_long_add",
 	"atlas_linear_bf16_8_add",
 	"atlas_linear_bf16_8_long_add",
 	"atlas_linear_q8_0_split_16_small_6_add",
-	"atlas_linear_q8_0_split_16_small_4_add",
 	"atlas_linear_q8_0_split_16_narrow_add",
 	"atlas_linear_q8_0_split_32_narrow_8_add",
 	"atlas_linear_q8_0_split_32_narrow_5_add",
 	"atlas_linear_q8_0_split_16_middle_add",
+	"atlas_linear_q8_0_split_16_small_add",
 	"atlas_linear_q8_0_split_16_add",
 	"atlas_linear_q8_0_split_32_middle_add",
 	"atlas_linear_q8_0_split_32_add",
@@ -563,12 +560,12 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_4_long_add",
 	"atlas_linear_q8_0_8_long_add",
 	"atlas_linear_q4_0_split_16_small_6_add",
-	"atlas_linear_q4_0_split_16_small_4_add",
 	"atlas_linear_q4_0_split_16_narrow_add",
 	"atlas_linear_q4_0_split_32_narrow_8_add",
 	"atlas_linear_q4_0_split_32_narrow_5_add",
 	"atlas_linear_q4_0_split_32_narrow_4_add",
 	"atlas_linear_q4_0_split_16_middle_add",
+	"atlas_linear_q4_0_split_16_small_add",
 	"atlas_linear_q4_0_split_16_add",
 	"atlas_linear_q4_0_split_32_middle_add",
 	"atlas_linear_q4_0_split_64_middle_add",
@@ -583,10 +580,10 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_4_long_add",
 	"atlas_linear_q4_0_8_long_add",
 	"atlas_linear_q4_1_split_16_small_6_add",
-	"atlas_linear_q4_1_split_16_small_4_add",
 	"atlas_linear_q4_1_split_32_narrow_8_add",
 	"atlas_linear_q4_1_split_32_narrow_5_add",
 	"atlas_linear_q4_1_split_16_middle_add",
+	"atlas_linear_q4_1_split_16_small_add",
 	"atlas_linear_q4_1_split_16_add",
 	"atlas_linear_q4_1_split_32_middle_add",
 	"atlas_linear_q4_1_split_32_add",
@@ -602,11 +599,11 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_4_long_add",
 	"atlas_linear_q4_1_8_long_add",
 	"atlas_linear_f8_split_16_small_6_add",
-	"atlas_linear_f8_split_16_small_4_add",
 	"atlas_linear_f8_split_16_narrow_add",
 	"atlas_linear_f8_split_32_narrow_8_add",
 	"atlas_linear_f8_split_32_narrow_5_add",
 	"atlas_linear_f8_split_16_middle_add",
+	"atlas_linear_f8_split_16_small_add",
 	"atlas_linear_f8_split_16_add",
 	"atlas_linear_f8_split_32_middle_add",
 	"atlas_linear_f8_split_32_add",
@@ -622,9 +619,8 @@ var Kernels = [...]string{
 	"atlas_linear_f8_4_long_add",
 	"atlas_linear_f8_8_long_add",
 	"atlas_linear_f8block_held_16_add",
-	"atlas_linear_f8block_split_16_small_6_add",
-	"atlas_linear_f8block_split_16_small_4_add",
 	"atlas_linear_f8block_split_16_middle_add",
+	"atlas_linear_f8block_split_16_small_add",
 	"atlas_linear_f8block_split_16_add",
 	"atlas_linear_f8block_split_32_middle_add",
 	"atlas_linear_f8block_split_32_add",
@@ -639,12 +635,12 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_4_long_add",
 	"atlas_linear_f8block_8_long_add",
 	"atlas_linear_nvfp4_split_16_small_6_add",
-	"atlas_linear_nvfp4_split_16_small_4_add",
 	"atlas_linear_nvfp4_split_16_narrow_add",
 	"atlas_linear_nvfp4_split_32_narrow_8_add",
 	"atlas_linear_nvfp4_split_32_narrow_5_add",
 	"atlas_linear_nvfp4_split_32_narrow_4_add",
 	"atlas_linear_nvfp4_split_16_middle_add",
+	"atlas_linear_nvfp4_split_16_small_4_add",
 	"atlas_linear_nvfp4_split_16_add",
 	"atlas_linear_nvfp4_split_32_middle_add",
 	"atlas_linear_nvfp4_split_64_middle_add",
@@ -663,12 +659,12 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_4_long_add",
 	"atlas_linear_nvfp4_8_long_add",
 	"atlas_linear_q6_k_split_16_small_6_add",
-	"atlas_linear_q6_k_split_16_small_4_add",
 	"atlas_linear_q6_k_split_16_narrow_add",
 	"atlas_linear_q6_k_split_32_narrow_8_add",
 	"atlas_linear_q6_k_split_32_narrow_5_add",
 	"atlas_linear_q6_k_split_32_narrow_4_add",
 	"atlas_linear_q6_k_split_16_middle_add",
+	"atlas_linear_q6_k_split_16_small_add",
 	"atlas_linear_q6_k_split_16_add",
 	"atlas_linear_q6_k_split_32_middle_add",
 	"atlas_linear_q6_k_split_64_middle_add",
@@ -1451,7 +1447,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 }
 
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:182;
-// kernels/h200/base/bf16/linear_few.toml:212;
+// kernels/h200/base/bf16/linear_few.toml:199;
 // kernels/h200/frag/few.toml:41, 115, 127, 139;
 // kernels/h200/base/f8/linear_split.toml:138;
 // kernels/h200/e4m3/half.toml:52;
@@ -1573,12 +1569,12 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 }
 
 // Linear: kernels/h200/base/bf16/linear_wide.toml:3, 16, 31, 46, 61, 74, 89, 104, 117, 168, 196, 209, 223, 236, 248, 260;
-// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106;
-// kernels/h200/frag/split_16_small.toml:4, 19;
+// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93;
+// kernels/h200/frag/split_16_small_6.toml:3;
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split_32_narrow.toml:3, 18;
 // kernels/h200/frag/split_32_large.toml:2;
-// kernels/h200/frag/split.toml:3, 17, 32, 47;
+// kernels/h200/frag/split.toml:3, 17, 32, 47, 62;
 // kernels/h200/frag/split_32.toml:2;
 // kernels/h200/frag/split_64.toml:3, 17, 32, 47;
 // kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 87;
@@ -1590,11 +1586,10 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/base/f8/linear_split.toml:2, 16, 31, 46, 98, 118, 158;
 // kernels/h200/e4m3/half.toml:2, 15;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/f8block/linear_split.toml:2, 17;
 // kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/nvfp4/linear_split.toml:2, 16, 31, 46, 60, 75, 89, 104, 119;
+// kernels/h200/base/nvfp4/linear_split.toml:2, 16, 31, 46, 61, 75, 90, 104, 119, 134;
 // kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106, 119.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
@@ -1641,8 +1636,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearBf16_1Long(q, a)
 		case a.Rows <= 4 && a.W.Cols <= 4096 && a.W.Rows > 4224:
 			s.launchLinearBf16_4(q, a)
-		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Rows <= 2112:
-			s.launchLinearBf16_4Small(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_4Long(q, a)
 		case a.Rows <= 8 && a.W.Cols <= 4096:
@@ -1654,10 +1647,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ8_0Split_16Small_6(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ8_0Split_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearQ8_0Split_16Narrow(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -1670,6 +1661,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ8_0Split_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ8_0Split_16Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ8_0Split_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -1719,10 +1712,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ4_0Split_16Small_6(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ4_0Split_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearQ4_0Split_16Narrow(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -1737,6 +1728,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ4_0Split_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ4_0Split_16Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ4_0Split_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -1784,10 +1777,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ4_1Split_16Small_6(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ4_1Split_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
 			s.launchLinearQ4_1Split_32Narrow_8(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
@@ -1798,6 +1789,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ4_1Split_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ4_1Split_16Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ4_1Split_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -1847,10 +1840,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeF8:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearF8Split_16Small_6(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearF8Split_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearF8Split_16Narrow(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -1863,6 +1854,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearF8Split_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearF8Split_16Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearF8Split_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -1918,16 +1911,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeF8Block:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
-			s.launchLinearF8blockSplit_16Small_6(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearF8blockSplit_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 12288:
 			s.launchLinearF8blockSplit_32Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
 			s.launchLinearF8blockSplit_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearF8blockSplit_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearF8blockSplit_16Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearF8blockSplit_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -1969,10 +1960,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearNvfp4Split_16Small_6(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearNvfp4Split_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearNvfp4Split_16Narrow(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -1985,6 +1974,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
 			s.launchLinearNvfp4Split_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 2048 && a.W.Rows <= 3072:
+			s.launchLinearNvfp4Split_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearNvfp4Split_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 12288:
@@ -2042,10 +2033,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ6KSplit_16Small_6(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ6KSplit_16Small_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearQ6KSplit_16Narrow(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -2060,6 +2049,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6KSplit_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ6KSplit_16Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ6KSplit_16Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ6KSplit_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -2111,11 +2102,11 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 }
 
 // LinearAdd: kernels/h200/base/bf16/linear_wide.toml:16, 31, 46, 74, 89, 117;
-// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93;
-// kernels/h200/frag/split_16_small.toml:4, 19;
+// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
+// kernels/h200/frag/split_16_small_6.toml:3;
 // kernels/h200/frag/split_narrow.toml:3;
 // kernels/h200/frag/split_32_narrow.toml:3, 18;
-// kernels/h200/frag/split.toml:17, 32, 47;
+// kernels/h200/frag/split.toml:17, 32, 47, 62;
 // kernels/h200/frag/split_32.toml:2;
 // kernels/h200/frag/split_64.toml:17, 32, 47;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
@@ -2126,10 +2117,9 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/e4m3/half.toml:2, 15;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/f8block/linear_held.toml:2;
-// kernels/h200/base/f8block/linear_split.toml:2, 17;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/nvfp4/linear_split.toml:16, 31, 60, 89, 104, 119;
+// kernels/h200/base/nvfp4/linear_split.toml:16, 31, 46, 75, 104, 119, 134;
 // kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106.
 func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
@@ -2156,8 +2146,6 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearBf16_1LongAdd(q, a)
 		case a.Rows <= 4 && a.W.Cols <= 4096 && a.W.Rows > 4224:
 			s.launchLinearBf16_4Add(q, a)
-		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0 && a.W.Rows <= 2112:
-			s.launchLinearBf16_4SmallAdd(q, a)
 		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearBf16_4LongAdd(q, a)
 		case a.Rows <= 8 && a.W.Cols <= 4096:
@@ -2169,10 +2157,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ8_0Split_16Small_6Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ8_0Split_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearQ8_0Split_16NarrowAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -2181,6 +2167,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ8_0Split_32Narrow_5Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ8_0Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ8_0Split_16SmallAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ8_0Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -2214,10 +2202,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ4_0Split_16Small_6Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ4_0Split_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearQ4_0Split_16NarrowAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -2228,6 +2214,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ4_0Split_32Narrow_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ4_0Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ4_0Split_16SmallAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ4_0Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -2259,16 +2247,16 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ4_1Split_16Small_6Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ4_1Split_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
 			s.launchLinearQ4_1Split_32Narrow_8Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
 			s.launchLinearQ4_1Split_32Narrow_5Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ4_1Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ4_1Split_16SmallAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ4_1Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -2302,10 +2290,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		}
 	case op.SchemeF8:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearF8Split_16Small_6Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearF8Split_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearF8Split_16NarrowAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -2314,6 +2300,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearF8Split_32Narrow_5Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearF8Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearF8Split_16SmallAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearF8Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -2349,12 +2337,10 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		switch {
 		case !s.has.exact && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2080 && int64(a.W.Rows)%16 == 0 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096:
 			s.launchLinearF8blockHeld_16Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
-			s.launchLinearF8blockSplit_16Small_6Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearF8blockSplit_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearF8blockSplit_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearF8blockSplit_16SmallAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearF8blockSplit_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -2386,10 +2372,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearNvfp4Split_16Small_6Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearNvfp4Split_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearNvfp4Split_16NarrowAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -2400,6 +2384,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearNvfp4Split_32Narrow_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
 			s.launchLinearNvfp4Split_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 2048 && a.W.Rows <= 3072:
+			s.launchLinearNvfp4Split_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearNvfp4Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 5120:
@@ -2439,10 +2425,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2048:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 1536 && a.W.Rows <= 2048:
 			s.launchLinearQ6KSplit_16Small_6Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
-			s.launchLinearQ6KSplit_16Small_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
 			s.launchLinearQ6KSplit_16NarrowAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
@@ -2453,6 +2437,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ6KSplit_32Narrow_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ6KSplit_16MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
+			s.launchLinearQ6KSplit_16SmallAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16:
 			s.launchLinearQ6KSplit_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
@@ -2489,7 +2475,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 }
 
 // Logits: kernels/h200/base/bf16/linear_wide.toml:132, 144, 156;
-// kernels/h200/base/bf16/linear_few.toml:117, 129, 141, 153, 165, 177, 189;
+// kernels/h200/base/bf16/linear_few.toml:104, 116, 128, 140, 152, 164, 176;
 // kernels/h200/frag/logits_split.toml:3, 15, 27;
 // kernels/h200/frag/few.toml:53;
 // kernels/h200/base/q8_0/linear_few.toml:65, 77, 89, 101, 113, 125;
@@ -2498,7 +2484,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 // kernels/h200/base/f8/linear_few.toml:91, 103, 115, 127, 139, 151;
 // kernels/h200/base/f8block/linear_wide.toml:3, 15;
 // kernels/h200/base/f8block/linear_few.toml:91, 103, 115, 127, 139, 151;
-// kernels/h200/base/nvfp4/linear_split.toml:134, 146;
+// kernels/h200/base/nvfp4/linear_split.toml:149, 161;
 // kernels/h200/base/nvfp4/linear_few.toml:130, 142, 154.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
@@ -2675,7 +2661,7 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
-// NormLinear: kernels/h200/base/bf16/linear_few.toml:200;
+// NormLinear: kernels/h200/base/bf16/linear_few.toml:187;
 // kernels/h200/frag/few.toml:29, 91, 103;
 // kernels/h200/e4m3/half.toml:28, 40;
 // kernels/h200/e4m3/fused.toml:2, 14, 26, 38;
@@ -4564,7 +4550,7 @@ func (s *Set) launchGatedLinearBf16Wide(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:212, order few.
+// launchGatedLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:199, order few.
 func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
@@ -5107,47 +5093,39 @@ func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16_4Small: kernels/h200/base/bf16/linear_few.toml:54, order few.
-func (s *Set) launchLinearBf16_4Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:54, order few.
+func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[283], g)
 	}
 }
 
-// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:67, order few.
-func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
+// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:67, order few.
+func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[284], g)
 	}
 }
 
-// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:80, order few.
-func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
+// launchLinearBf16_8Long: kernels/h200/base/bf16/linear_few.toml:80, order few.
+func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[285], g)
 	}
 }
 
-// launchLinearBf16_8Long: kernels/h200/base/bf16/linear_few.toml:93, order few.
-func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:93, order few.
+func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[286], g)
 	}
 }
 
-// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:106, order few.
-func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
-	}
-}
-
-// launchLinearQ8_0Split_16Small_6: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ8_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5158,22 +5136,7 @@ func (s *Set) launchLinearQ8_0Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[288], g)
-	}
-}
-
-// launchLinearQ8_0Split_16Small_4: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ8_0Split_16Small_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -5188,7 +5151,7 @@ func (s *Set) launchLinearQ8_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -5203,7 +5166,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -5218,7 +5181,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -5233,7 +5196,7 @@ func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -5248,7 +5211,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -5263,11 +5226,26 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
-// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[294], g)
+	}
+}
+
+// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5278,11 +5256,11 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5293,7 +5271,7 @@ func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -5308,7 +5286,7 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -5323,7 +5301,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -5338,7 +5316,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -5353,7 +5331,7 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -5368,7 +5346,7 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -5383,7 +5361,7 @@ func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -5398,7 +5376,7 @@ func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -5413,7 +5391,7 @@ func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -5428,7 +5406,7 @@ func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -5443,7 +5421,7 @@ func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -5458,7 +5436,7 @@ func (s *Set) launchLinearQ8_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -5473,7 +5451,7 @@ func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -5481,7 +5459,7 @@ func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -5489,7 +5467,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -5497,7 +5475,7 @@ func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -5505,7 +5483,7 @@ func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -5513,7 +5491,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -5521,7 +5499,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -5529,7 +5507,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -5537,7 +5515,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -5545,11 +5523,11 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Small_6: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ4_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5560,22 +5538,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[319], g)
-	}
-}
-
-// launchLinearQ4_0Split_16Small_4: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ4_0Split_16Small_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -5590,7 +5553,7 @@ func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -5605,7 +5568,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -5620,7 +5583,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -5635,7 +5598,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -5650,7 +5613,7 @@ func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -5665,7 +5628,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -5680,11 +5643,26 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
-// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[326], g)
+	}
+}
+
+// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5695,11 +5673,11 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5710,7 +5688,7 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -5725,7 +5703,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
@@ -5740,7 +5718,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
@@ -5755,7 +5733,7 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -5770,7 +5748,7 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
@@ -5785,7 +5763,7 @@ func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -5800,7 +5778,7 @@ func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -5815,7 +5793,7 @@ func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -5830,7 +5808,7 @@ func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -5845,7 +5823,7 @@ func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -5860,7 +5838,7 @@ func (s *Set) launchLinearQ4_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -5875,7 +5853,7 @@ func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -5883,7 +5861,7 @@ func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -5891,7 +5869,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -5899,7 +5877,7 @@ func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -5907,7 +5885,7 @@ func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -5915,7 +5893,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -5923,7 +5901,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -5931,7 +5909,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -5939,7 +5917,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -5947,11 +5925,11 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Small_6: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ4_1Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5962,22 +5940,7 @@ func (s *Set) launchLinearQ4_1Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[350], g)
-	}
-}
-
-// launchLinearQ4_1Split_16Small_4: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ4_1Split_16Small_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -5992,7 +5955,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -6007,7 +5970,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -6022,7 +5985,7 @@ func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[352], g)
 	}
 }
 
@@ -6037,7 +6000,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -6052,11 +6015,26 @@ func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[354], g)
 	}
 }
 
-// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[355], g)
+	}
+}
+
+// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6067,11 +6045,11 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[356], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6082,7 +6060,7 @@ func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[357], g)
 	}
 }
 
@@ -6097,7 +6075,7 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[358], g)
 	}
 }
 
@@ -6112,7 +6090,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -6127,7 +6105,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
@@ -6142,7 +6120,7 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
@@ -6157,7 +6135,7 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[362], g)
 	}
 }
 
@@ -6172,7 +6150,7 @@ func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[363], g)
 	}
 }
 
@@ -6187,7 +6165,7 @@ func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -6202,7 +6180,7 @@ func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -6217,7 +6195,7 @@ func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -6232,7 +6210,7 @@ func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -6247,7 +6225,7 @@ func (s *Set) launchLinearQ4_1Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -6262,7 +6240,7 @@ func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -6270,7 +6248,7 @@ func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -6278,7 +6256,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -6286,7 +6264,7 @@ func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -6294,7 +6272,7 @@ func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -6302,7 +6280,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -6310,7 +6288,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -6318,7 +6296,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -6326,7 +6304,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
@@ -6334,11 +6312,11 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
-// launchLinearF8Split_16Small_6: kernels/h200/frag/split_16_small.toml:4, order split_6.
+// launchLinearF8Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order split_6.
 func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6349,22 +6327,7 @@ func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[380], g)
-	}
-}
-
-// launchLinearF8Split_16Small_4: kernels/h200/frag/split_16_small.toml:19, order split_4.
-func (s *Set) launchLinearF8Split_16Small_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[379], g)
 	}
 }
 
@@ -6379,7 +6342,7 @@ func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -6394,7 +6357,7 @@ func (s *Set) launchLinearF8Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -6409,7 +6372,7 @@ func (s *Set) launchLinearF8Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
@@ -6424,7 +6387,7 @@ func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -6439,7 +6402,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -6454,11 +6417,26 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
-// launchLinearF8Split_16: kernels/h200/frag/split.toml:32, order split_6.
+// launchLinearF8Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
+func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[386], g)
+	}
+}
+
+// launchLinearF8Split_16: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6469,11 +6447,11 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[387], g)
 	}
 }
 
-// launchLinearF8Split_32Middle: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearF8Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6484,7 +6462,7 @@ func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[388], g)
 	}
 }
 
@@ -6499,7 +6477,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[390], g)
+		q.Launch(s.kernels[389], g)
 	}
 }
 
@@ -6514,7 +6492,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[390], g)
 	}
 }
 
@@ -6529,7 +6507,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[391], g)
 	}
 }
 
@@ -6544,7 +6522,7 @@ func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[393], g)
+		q.Launch(s.kernels[392], g)
 	}
 }
 
@@ -6559,7 +6537,7 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[393], g)
 	}
 }
 
@@ -6568,11 +6546,11 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[395], g)
+		q.Launch(s.kernels[394], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[395], g)
 	}
 }
 
@@ -6581,11 +6559,11 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[397], g)
+		q.Launch(s.kernels[396], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[397], g)
 	}
 }
 
@@ -6594,11 +6572,11 @@ func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[398], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[399], g)
 	}
 }
 
@@ -6613,7 +6591,7 @@ func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
@@ -6628,7 +6606,7 @@ func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -6643,7 +6621,7 @@ func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 
@@ -6658,7 +6636,7 @@ func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -6673,7 +6651,7 @@ func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -6688,7 +6666,7 @@ func (s *Set) launchLinearF8Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
@@ -6703,7 +6681,7 @@ func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
@@ -6711,7 +6689,7 @@ func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
@@ -6719,7 +6697,7 @@ func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -6727,7 +6705,7 @@ func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
@@ -6735,7 +6713,7 @@ func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[410], g)
 	}
 }
 
@@ -6743,7 +6721,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[411], g)
 	}
 }
 
@@ -6751,7 +6729,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[412], g)
 	}
 }
 
@@ -6759,7 +6737,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[413], g)
 	}
 }
 
@@ -6767,7 +6745,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[415], g)
+		q.Launch(s.kernels[414], g)
 	}
 }
 
@@ -6775,37 +6753,7 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[416], g)
-	}
-}
-
-// launchLinearF8blockSplit_16Small_6: kernels/h200/base/f8block/linear_split.toml:2, order split_6.
-func (s *Set) launchLinearF8blockSplit_16Small_6(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[417], g)
-	}
-}
-
-// launchLinearF8blockSplit_16Small_4: kernels/h200/base/f8block/linear_split.toml:17, order split_4.
-func (s *Set) launchLinearF8blockSplit_16Small_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[418], g)
+		q.Launch(s.kernels[415], g)
 	}
 }
 
@@ -6820,7 +6768,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[416], g)
 	}
 }
 
@@ -6835,7 +6783,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[417], g)
 	}
 }
 
@@ -6850,11 +6798,26 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[418], g)
 	}
 }
 
-// launchLinearF8blockSplit_16: kernels/h200/frag/split.toml:32, order split_6.
+// launchLinearF8blockSplit_16Small: kernels/h200/frag/split.toml:32, order split_8.
+func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[419], g)
+	}
+}
+
+// launchLinearF8blockSplit_16: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6865,11 +6828,11 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[420], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6880,7 +6843,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[421], g)
 	}
 }
 
@@ -6895,7 +6858,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[422], g)
 	}
 }
 
@@ -6904,11 +6867,11 @@ func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[425], g)
+		q.Launch(s.kernels[423], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[426], g)
+		q.Launch(s.kernels[424], g)
 	}
 }
 
@@ -6917,11 +6880,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[427], g)
+		q.Launch(s.kernels[425], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -6930,11 +6893,11 @@ func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[427], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[430], g)
+		q.Launch(s.kernels[428], g)
 	}
 }
 
@@ -6943,11 +6906,11 @@ func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[431], g)
+		q.Launch(s.kernels[429], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[432], g)
+		q.Launch(s.kernels[430], g)
 	}
 }
 
@@ -6962,7 +6925,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[433], g)
+		q.Launch(s.kernels[431], g)
 	}
 }
 
@@ -6970,7 +6933,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[434], g)
+		q.Launch(s.kernels[432], g)
 	}
 }
 
@@ -6978,7 +6941,7 @@ func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[435], g)
+		q.Launch(s.kernels[433], g)
 	}
 }
 
@@ -6986,7 +6949,7 @@ func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[436], g)
+		q.Launch(s.kernels[434], g)
 	}
 }
 
@@ -6994,7 +6957,7 @@ func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[437], g)
+		q.Launch(s.kernels[435], g)
 	}
 }
 
@@ -7002,7 +6965,7 @@ func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[438], g)
+		q.Launch(s.kernels[436], g)
 	}
 }
 
@@ -7010,7 +6973,7 @@ func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[439], g)
+		q.Launch(s.kernels[437], g)
 	}
 }
 
@@ -7018,7 +6981,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[438], g)
 	}
 }
 
@@ -7026,7 +6989,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[439], g)
 	}
 }
 
@@ -7034,7 +6997,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[440], g)
 	}
 }
 
@@ -7042,7 +7005,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[441], g)
 	}
 }
 
@@ -7050,11 +7013,11 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[442], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Small_6: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearNvfp4Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7065,22 +7028,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[445], g)
-	}
-}
-
-// launchLinearNvfp4Split_16Small_4: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearNvfp4Split_16Small_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[443], g)
 	}
 }
 
@@ -7095,7 +7043,7 @@ func (s *Set) launchLinearNvfp4Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[444], g)
 	}
 }
 
@@ -7110,7 +7058,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[448], g)
+		q.Launch(s.kernels[445], g)
 	}
 }
 
@@ -7125,7 +7073,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[449], g)
+		q.Launch(s.kernels[446], g)
 	}
 }
 
@@ -7140,7 +7088,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[450], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -7155,7 +7103,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[448], g)
 	}
 }
 
@@ -7170,11 +7118,26 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[449], g)
 	}
 }
 
-// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_8.
+// launchLinearNvfp4Split_16Small_4: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_4.
+func (s *Set) launchLinearNvfp4Split_16Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[450], g)
+	}
+}
+
+// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_split.toml:46, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7185,11 +7148,11 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[451], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Large: kernels/h200/base/nvfp4/linear_split.toml:46, order split_2.
+// launchLinearNvfp4Split_32Large: kernels/h200/base/nvfp4/linear_split.toml:61, order split_2.
 func (s *Set) launchLinearNvfp4Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7200,11 +7163,11 @@ func (s *Set) launchLinearNvfp4Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Middle: kernels/h200/base/nvfp4/linear_split.toml:60, order split_4.
+// launchLinearNvfp4Split_32Middle: kernels/h200/base/nvfp4/linear_split.toml:75, order split_4.
 func (s *Set) launchLinearNvfp4Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7215,13 +7178,43 @@ func (s *Set) launchLinearNvfp4Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[453], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_split.toml:90, order split_2.
+func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[454], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_split.toml:104, order split_4.
+func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[455], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_split.toml:75, order split_2.
-func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearNvfp4Split_64Small: kernels/h200/base/nvfp4/linear_split.toml:119, order split_6.
+func (s *Set) launchLinearNvfp4Split_64Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7234,37 +7227,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_split.toml:89, order split_4.
-func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[457], g)
-	}
-}
-
-// launchLinearNvfp4Split_64Small: kernels/h200/base/nvfp4/linear_split.toml:104, order split_6.
-func (s *Set) launchLinearNvfp4Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[458], g)
-	}
-}
-
-// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:119, order split_6.
+// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:134, order split_6.
 func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7275,7 +7238,7 @@ func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[457], g)
 	}
 }
 
@@ -7290,7 +7253,7 @@ func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[458], g)
 	}
 }
 
@@ -7305,7 +7268,7 @@ func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[459], g)
 	}
 }
 
@@ -7320,7 +7283,7 @@ func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[462], g)
+		q.Launch(s.kernels[460], g)
 	}
 }
 
@@ -7335,7 +7298,7 @@ func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -7350,7 +7313,7 @@ func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[464], g)
+		q.Launch(s.kernels[462], g)
 	}
 }
 
@@ -7365,7 +7328,7 @@ func (s *Set) launchLinearNvfp4Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[465], g)
+		q.Launch(s.kernels[463], g)
 	}
 }
 
@@ -7380,7 +7343,7 @@ func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[466], g)
+		q.Launch(s.kernels[464], g)
 	}
 }
 
@@ -7388,7 +7351,7 @@ func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[465], g)
 	}
 }
 
@@ -7396,7 +7359,7 @@ func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[466], g)
 	}
 }
 
@@ -7404,7 +7367,7 @@ func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[469], g)
+		q.Launch(s.kernels[467], g)
 	}
 }
 
@@ -7412,7 +7375,7 @@ func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[468], g)
 	}
 }
 
@@ -7420,7 +7383,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -7428,7 +7391,7 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[470], g)
 	}
 }
 
@@ -7436,7 +7399,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[471], g)
 	}
 }
 
@@ -7444,7 +7407,7 @@ func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[472], g)
 	}
 }
 
@@ -7452,7 +7415,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[473], g)
 	}
 }
 
@@ -7460,7 +7423,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[474], g)
 	}
 }
 
@@ -7468,7 +7431,7 @@ func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -7476,7 +7439,7 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -7484,11 +7447,11 @@ func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[479], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Small_6: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ6KSplit_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7499,22 +7462,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[480], g)
-	}
-}
-
-// launchLinearQ6KSplit_16Small_4: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ6KSplit_16Small_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[478], g)
 	}
 }
 
@@ -7529,7 +7477,7 @@ func (s *Set) launchLinearQ6KSplit_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[479], g)
 	}
 }
 
@@ -7544,7 +7492,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[480], g)
 	}
 }
 
@@ -7559,7 +7507,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[484], g)
+		q.Launch(s.kernels[481], g)
 	}
 }
 
@@ -7574,7 +7522,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -7589,7 +7537,7 @@ func (s *Set) launchLinearQ6KSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[483], g)
 	}
 }
 
@@ -7604,7 +7552,7 @@ func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[487], g)
+		q.Launch(s.kernels[484], g)
 	}
 }
 
@@ -7619,11 +7567,26 @@ func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
-// launchLinearQ6KSplit_16: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ6KSplit_16Small: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ6KSplit_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[486], g)
+	}
+}
+
+// launchLinearQ6KSplit_16: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7634,11 +7597,11 @@ func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[487], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7649,7 +7612,7 @@ func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[490], g)
+		q.Launch(s.kernels[488], g)
 	}
 }
 
@@ -7664,7 +7627,7 @@ func (s *Set) launchLinearQ6KSplit_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[491], g)
+		q.Launch(s.kernels[489], g)
 	}
 }
 
@@ -7679,7 +7642,7 @@ func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[490], g)
 	}
 }
 
@@ -7694,7 +7657,7 @@ func (s *Set) launchLinearQ6KSplit_64Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[491], g)
 	}
 }
 
@@ -7709,7 +7672,7 @@ func (s *Set) launchLinearQ6KSplit_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[494], g)
+		q.Launch(s.kernels[492], g)
 	}
 }
 
@@ -7724,7 +7687,7 @@ func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[493], g)
 	}
 }
 
@@ -7739,7 +7702,7 @@ func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[494], g)
 	}
 }
 
@@ -7754,7 +7717,7 @@ func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[497], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
@@ -7769,7 +7732,7 @@ func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
@@ -7784,7 +7747,7 @@ func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
@@ -7799,7 +7762,7 @@ func (s *Set) launchLinearQ6KWide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[498], g)
 	}
 }
 
@@ -7814,7 +7777,7 @@ func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[499], g)
 	}
 }
 
@@ -7822,7 +7785,7 @@ func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[502], g)
+		q.Launch(s.kernels[500], g)
 	}
 }
 
@@ -7830,7 +7793,7 @@ func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[501], g)
 	}
 }
 
@@ -7838,7 +7801,7 @@ func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[502], g)
 	}
 }
 
@@ -7846,7 +7809,7 @@ func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -7854,7 +7817,7 @@ func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -7862,7 +7825,7 @@ func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[507], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -7870,7 +7833,7 @@ func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[506], g)
 	}
 }
 
@@ -7878,7 +7841,7 @@ func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[507], g)
 	}
 }
 
@@ -7886,7 +7849,7 @@ func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[508], g)
 	}
 }
 
@@ -7901,7 +7864,7 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[509], g)
 	}
 }
 
@@ -7916,7 +7879,7 @@ func (s *Set) launchLinearBf16Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[510], g)
 	}
 }
 
@@ -7931,7 +7894,7 @@ func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[511], g)
 	}
 }
 
@@ -7946,7 +7909,7 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[512], g)
 	}
 }
 
@@ -7961,7 +7924,7 @@ func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -7976,7 +7939,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -7984,7 +7947,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[517], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
@@ -7992,7 +7955,7 @@ func (s *Set) launchLinearBf16_1SmallAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[516], g)
 	}
 }
 
@@ -8000,7 +7963,7 @@ func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[517], g)
 	}
 }
 
@@ -8008,43 +7971,35 @@ func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[518], g)
+	}
+}
+
+// launchLinearBf16_4LongAdd: kernels/h200/base/bf16/linear_few.toml:54, order few.
+func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[519], g)
+	}
+}
+
+// launchLinearBf16_8Add: kernels/h200/base/bf16/linear_few.toml:67, order few.
+func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[520], g)
 	}
 }
 
-// launchLinearBf16_4SmallAdd: kernels/h200/base/bf16/linear_few.toml:54, order few.
-func (s *Set) launchLinearBf16_4SmallAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16_8LongAdd: kernels/h200/base/bf16/linear_few.toml:80, order few.
+func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[521], g)
 	}
 }
 
-// launchLinearBf16_4LongAdd: kernels/h200/base/bf16/linear_few.toml:67, order few.
-func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[522], g)
-	}
-}
-
-// launchLinearBf16_8Add: kernels/h200/base/bf16/linear_few.toml:80, order few.
-func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[523], g)
-	}
-}
-
-// launchLinearBf16_8LongAdd: kernels/h200/base/bf16/linear_few.toml:93, order few.
-func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[524], g)
-	}
-}
-
-// launchLinearQ8_0Split_16Small_6Add: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ8_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8055,22 +8010,7 @@ func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[525], g)
-	}
-}
-
-// launchLinearQ8_0Split_16Small_4Add: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ8_0Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[522], g)
 	}
 }
 
@@ -8085,7 +8025,7 @@ func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
@@ -8100,7 +8040,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -8115,7 +8055,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -8130,11 +8070,26 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[527], g)
+	}
+}
+
+// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8145,11 +8100,11 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
-// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8160,7 +8115,7 @@ func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -8175,7 +8130,7 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -8190,7 +8145,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -8205,7 +8160,7 @@ func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -8220,7 +8175,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -8228,7 +8183,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -8236,7 +8191,7 @@ func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -8244,7 +8199,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -8252,7 +8207,7 @@ func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[540], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
@@ -8260,7 +8215,7 @@ func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[538], g)
 	}
 }
 
@@ -8268,7 +8223,7 @@ func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[539], g)
 	}
 }
 
@@ -8276,7 +8231,7 @@ func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[540], g)
 	}
 }
 
@@ -8284,11 +8239,11 @@ func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[541], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Small_6Add: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ4_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8299,22 +8254,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[545], g)
-	}
-}
-
-// launchLinearQ4_0Split_16Small_4Add: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ4_0Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[542], g)
 	}
 }
 
@@ -8329,7 +8269,7 @@ func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[543], g)
 	}
 }
 
@@ -8344,7 +8284,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[544], g)
 	}
 }
 
@@ -8359,7 +8299,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[545], g)
 	}
 }
 
@@ -8374,7 +8314,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[550], g)
+		q.Launch(s.kernels[546], g)
 	}
 }
 
@@ -8389,11 +8329,26 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[551], g)
+		q.Launch(s.kernels[547], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[548], g)
+	}
+}
+
+// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8404,11 +8359,11 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[552], g)
+		q.Launch(s.kernels[549], g)
 	}
 }
 
-// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8419,7 +8374,7 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[550], g)
 	}
 }
 
@@ -8434,7 +8389,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[551], g)
 	}
 }
 
@@ -8449,7 +8404,7 @@ func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[555], g)
+		q.Launch(s.kernels[552], g)
 	}
 }
 
@@ -8464,7 +8419,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[553], g)
 	}
 }
 
@@ -8472,7 +8427,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[554], g)
 	}
 }
 
@@ -8480,7 +8435,7 @@ func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[558], g)
+		q.Launch(s.kernels[555], g)
 	}
 }
 
@@ -8488,7 +8443,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[559], g)
+		q.Launch(s.kernels[556], g)
 	}
 }
 
@@ -8496,7 +8451,7 @@ func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[560], g)
+		q.Launch(s.kernels[557], g)
 	}
 }
 
@@ -8504,7 +8459,7 @@ func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[561], g)
+		q.Launch(s.kernels[558], g)
 	}
 }
 
@@ -8512,7 +8467,7 @@ func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[562], g)
+		q.Launch(s.kernels[559], g)
 	}
 }
 
@@ -8520,7 +8475,7 @@ func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[563], g)
+		q.Launch(s.kernels[560], g)
 	}
 }
 
@@ -8528,11 +8483,11 @@ func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[564], g)
+		q.Launch(s.kernels[561], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Small_6Add: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ4_1Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8543,22 +8498,7 @@ func (s *Set) launchLinearQ4_1Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[565], g)
-	}
-}
-
-// launchLinearQ4_1Split_16Small_4Add: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ4_1Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[566], g)
+		q.Launch(s.kernels[562], g)
 	}
 }
 
@@ -8573,7 +8513,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[567], g)
+		q.Launch(s.kernels[563], g)
 	}
 }
 
@@ -8588,7 +8528,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[568], g)
+		q.Launch(s.kernels[564], g)
 	}
 }
 
@@ -8603,11 +8543,26 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[569], g)
+		q.Launch(s.kernels[565], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[566], g)
+	}
+}
+
+// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8618,11 +8573,11 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[570], g)
+		q.Launch(s.kernels[567], g)
 	}
 }
 
-// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8633,7 +8588,7 @@ func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[571], g)
+		q.Launch(s.kernels[568], g)
 	}
 }
 
@@ -8648,7 +8603,7 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[572], g)
+		q.Launch(s.kernels[569], g)
 	}
 }
 
@@ -8663,7 +8618,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[573], g)
+		q.Launch(s.kernels[570], g)
 	}
 }
 
@@ -8678,7 +8633,7 @@ func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[574], g)
+		q.Launch(s.kernels[571], g)
 	}
 }
 
@@ -8693,7 +8648,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[575], g)
+		q.Launch(s.kernels[572], g)
 	}
 }
 
@@ -8701,7 +8656,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[576], g)
+		q.Launch(s.kernels[573], g)
 	}
 }
 
@@ -8709,7 +8664,7 @@ func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[574], g)
 	}
 }
 
@@ -8717,7 +8672,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[578], g)
+		q.Launch(s.kernels[575], g)
 	}
 }
 
@@ -8725,7 +8680,7 @@ func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[579], g)
+		q.Launch(s.kernels[576], g)
 	}
 }
 
@@ -8733,7 +8688,7 @@ func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[577], g)
 	}
 }
 
@@ -8741,7 +8696,7 @@ func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[578], g)
 	}
 }
 
@@ -8749,7 +8704,7 @@ func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[579], g)
 	}
 }
 
@@ -8757,11 +8712,11 @@ func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[583], g)
+		q.Launch(s.kernels[580], g)
 	}
 }
 
-// launchLinearF8Split_16Small_6Add: kernels/h200/frag/split_16_small.toml:4, order split_6.
+// launchLinearF8Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order split_6.
 func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8772,22 +8727,7 @@ func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[584], g)
-	}
-}
-
-// launchLinearF8Split_16Small_4Add: kernels/h200/frag/split_16_small.toml:19, order split_4.
-func (s *Set) launchLinearF8Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[581], g)
 	}
 }
 
@@ -8802,7 +8742,7 @@ func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[582], g)
 	}
 }
 
@@ -8817,7 +8757,7 @@ func (s *Set) launchLinearF8Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[583], g)
 	}
 }
 
@@ -8832,7 +8772,7 @@ func (s *Set) launchLinearF8Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[584], g)
 	}
 }
 
@@ -8847,11 +8787,26 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[585], g)
 	}
 }
 
-// launchLinearF8Split_16Add: kernels/h200/frag/split.toml:32, order split_6.
+// launchLinearF8Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
+func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[586], g)
+	}
+}
+
+// launchLinearF8Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8862,11 +8817,11 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[590], g)
+		q.Launch(s.kernels[587], g)
 	}
 }
 
-// launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8877,7 +8832,7 @@ func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[591], g)
+		q.Launch(s.kernels[588], g)
 	}
 }
 
@@ -8892,7 +8847,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[592], g)
+		q.Launch(s.kernels[589], g)
 	}
 }
 
@@ -8907,7 +8862,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[593], g)
+		q.Launch(s.kernels[590], g)
 	}
 }
 
@@ -8922,7 +8877,7 @@ func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[594], g)
+		q.Launch(s.kernels[591], g)
 	}
 }
 
@@ -8937,7 +8892,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[595], g)
+		q.Launch(s.kernels[592], g)
 	}
 }
 
@@ -8945,7 +8900,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[596], g)
+		q.Launch(s.kernels[593], g)
 	}
 }
 
@@ -8953,7 +8908,7 @@ func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[597], g)
+		q.Launch(s.kernels[594], g)
 	}
 }
 
@@ -8961,7 +8916,7 @@ func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[598], g)
+		q.Launch(s.kernels[595], g)
 	}
 }
 
@@ -8969,7 +8924,7 @@ func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[599], g)
+		q.Launch(s.kernels[596], g)
 	}
 }
 
@@ -8977,7 +8932,7 @@ func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[600], g)
+		q.Launch(s.kernels[597], g)
 	}
 }
 
@@ -8985,7 +8940,7 @@ func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[601], g)
+		q.Launch(s.kernels[598], g)
 	}
 }
 
@@ -8993,7 +8948,7 @@ func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[602], g)
+		q.Launch(s.kernels[599], g)
 	}
 }
 
@@ -9001,7 +8956,7 @@ func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[603], g)
+		q.Launch(s.kernels[600], g)
 	}
 }
 
@@ -9009,37 +8964,7 @@ func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 79) / 80)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[604], g)
-	}
-}
-
-// launchLinearF8blockSplit_16Small_6Add: kernels/h200/base/f8block/linear_split.toml:2, order split_6.
-func (s *Set) launchLinearF8blockSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[605], g)
-	}
-}
-
-// launchLinearF8blockSplit_16Small_4Add: kernels/h200/base/f8block/linear_split.toml:17, order split_4.
-func (s *Set) launchLinearF8blockSplit_16Small_4Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[606], g)
+		q.Launch(s.kernels[601], g)
 	}
 }
 
@@ -9054,11 +8979,26 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[607], g)
+		q.Launch(s.kernels[602], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Add: kernels/h200/frag/split.toml:32, order split_6.
+// launchLinearF8blockSplit_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
+func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[603], g)
+	}
+}
+
+// launchLinearF8blockSplit_16Add: kernels/h200/frag/split.toml:47, order split_6.
 func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9069,11 +9009,11 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[608], g)
+		q.Launch(s.kernels[604], g)
 	}
 }
 
-// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9084,7 +9024,7 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[609], g)
+		q.Launch(s.kernels[605], g)
 	}
 }
 
@@ -9099,7 +9039,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[610], g)
+		q.Launch(s.kernels[606], g)
 	}
 }
 
@@ -9107,7 +9047,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[611], g)
+		q.Launch(s.kernels[607], g)
 	}
 }
 
@@ -9115,7 +9055,7 @@ func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[612], g)
+		q.Launch(s.kernels[608], g)
 	}
 }
 
@@ -9123,7 +9063,7 @@ func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[613], g)
+		q.Launch(s.kernels[609], g)
 	}
 }
 
@@ -9131,7 +9071,7 @@ func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[614], g)
+		q.Launch(s.kernels[610], g)
 	}
 }
 
@@ -9139,7 +9079,7 @@ func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[615], g)
+		q.Launch(s.kernels[611], g)
 	}
 }
 
@@ -9147,7 +9087,7 @@ func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[616], g)
+		q.Launch(s.kernels[612], g)
 	}
 }
 
@@ -9155,7 +9095,7 @@ func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[617], g)
+		q.Launch(s.kernels[613], g)
 	}
 }
 
@@ -9163,7 +9103,7 @@ func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[618], g)
+		q.Launch(s.kernels[614], g)
 	}
 }
 
@@ -9171,7 +9111,7 @@ func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[619], g)
+		q.Launch(s.kernels[615], g)
 	}
 }
 
@@ -9179,11 +9119,11 @@ func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[620], g)
+		q.Launch(s.kernels[616], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Small_6Add: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearNvfp4Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9194,22 +9134,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[621], g)
-	}
-}
-
-// launchLinearNvfp4Split_16Small_4Add: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearNvfp4Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[622], g)
+		q.Launch(s.kernels[617], g)
 	}
 }
 
@@ -9224,7 +9149,7 @@ func (s *Set) launchLinearNvfp4Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[623], g)
+		q.Launch(s.kernels[618], g)
 	}
 }
 
@@ -9239,7 +9164,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[624], g)
+		q.Launch(s.kernels[619], g)
 	}
 }
 
@@ -9254,7 +9179,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[625], g)
+		q.Launch(s.kernels[620], g)
 	}
 }
 
@@ -9269,7 +9194,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[626], g)
+		q.Launch(s.kernels[621], g)
 	}
 }
 
@@ -9284,11 +9209,26 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[627], g)
+		q.Launch(s.kernels[622], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_8.
+// launchLinearNvfp4Split_16Small_4Add: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_4.
+func (s *Set) launchLinearNvfp4Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[623], g)
+	}
+}
+
+// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_split.toml:46, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9299,11 +9239,11 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[628], g)
+		q.Launch(s.kernels[624], g)
 	}
 }
 
-// launchLinearNvfp4Split_32MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:60, order split_4.
+// launchLinearNvfp4Split_32MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:75, order split_4.
 func (s *Set) launchLinearNvfp4Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9314,11 +9254,11 @@ func (s *Set) launchLinearNvfp4Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[629], g)
+		q.Launch(s.kernels[625], g)
 	}
 }
 
-// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:89, order split_4.
+// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:104, order split_4.
 func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9329,11 +9269,11 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[630], g)
+		q.Launch(s.kernels[626], g)
 	}
 }
 
-// launchLinearNvfp4Split_64SmallAdd: kernels/h200/base/nvfp4/linear_split.toml:104, order split_6.
+// launchLinearNvfp4Split_64SmallAdd: kernels/h200/base/nvfp4/linear_split.toml:119, order split_6.
 func (s *Set) launchLinearNvfp4Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9344,11 +9284,11 @@ func (s *Set) launchLinearNvfp4Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[631], g)
+		q.Launch(s.kernels[627], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Add: kernels/h200/base/nvfp4/linear_split.toml:119, order split_6.
+// launchLinearNvfp4Split_64Add: kernels/h200/base/nvfp4/linear_split.toml:134, order split_6.
 func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9359,7 +9299,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[632], g)
+		q.Launch(s.kernels[628], g)
 	}
 }
 
@@ -9367,7 +9307,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[633], g)
+		q.Launch(s.kernels[629], g)
 	}
 }
 
@@ -9375,7 +9315,7 @@ func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[634], g)
+		q.Launch(s.kernels[630], g)
 	}
 }
 
@@ -9383,7 +9323,7 @@ func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[635], g)
+		q.Launch(s.kernels[631], g)
 	}
 }
 
@@ -9391,7 +9331,7 @@ func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[636], g)
+		q.Launch(s.kernels[632], g)
 	}
 }
 
@@ -9399,7 +9339,7 @@ func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[637], g)
+		q.Launch(s.kernels[633], g)
 	}
 }
 
@@ -9407,7 +9347,7 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[638], g)
+		q.Launch(s.kernels[634], g)
 	}
 }
 
@@ -9415,7 +9355,7 @@ func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[639], g)
+		q.Launch(s.kernels[635], g)
 	}
 }
 
@@ -9423,7 +9363,7 @@ func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[640], g)
+		q.Launch(s.kernels[636], g)
 	}
 }
 
@@ -9431,7 +9371,7 @@ func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[641], g)
+		q.Launch(s.kernels[637], g)
 	}
 }
 
@@ -9439,7 +9379,7 @@ func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[642], g)
+		q.Launch(s.kernels[638], g)
 	}
 }
 
@@ -9447,7 +9387,7 @@ func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[643], g)
+		q.Launch(s.kernels[639], g)
 	}
 }
 
@@ -9455,11 +9395,11 @@ func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[644], g)
+		q.Launch(s.kernels[640], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Small_6Add: kernels/h200/frag/split_16_small.toml:4, order warps_6.
+// launchLinearQ6KSplit_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9470,22 +9410,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[645], g)
-	}
-}
-
-// launchLinearQ6KSplit_16Small_4Add: kernels/h200/frag/split_16_small.toml:19, order warps_4.
-func (s *Set) launchLinearQ6KSplit_16Small_4Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[646], g)
+		q.Launch(s.kernels[641], g)
 	}
 }
 
@@ -9500,7 +9425,7 @@ func (s *Set) launchLinearQ6KSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[647], g)
+		q.Launch(s.kernels[642], g)
 	}
 }
 
@@ -9515,7 +9440,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[648], g)
+		q.Launch(s.kernels[643], g)
 	}
 }
 
@@ -9530,7 +9455,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[649], g)
+		q.Launch(s.kernels[644], g)
 	}
 }
 
@@ -9545,7 +9470,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[650], g)
+		q.Launch(s.kernels[645], g)
 	}
 }
 
@@ -9560,11 +9485,26 @@ func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[651], g)
+		q.Launch(s.kernels[646], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Add: kernels/h200/frag/split.toml:32, order warps_6.
+// launchLinearQ6KSplit_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+func (s *Set) launchLinearQ6KSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[647], g)
+	}
+}
+
+// launchLinearQ6KSplit_16Add: kernels/h200/frag/split.toml:47, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9575,11 +9515,11 @@ func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[652], g)
+		q.Launch(s.kernels[648], g)
 	}
 }
 
-// launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml:47, order split_4.
+// launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
 func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9590,7 +9530,7 @@ func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[653], g)
+		q.Launch(s.kernels[649], g)
 	}
 }
 
@@ -9605,7 +9545,7 @@ func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[654], g)
+		q.Launch(s.kernels[650], g)
 	}
 }
 
@@ -9620,7 +9560,7 @@ func (s *Set) launchLinearQ6KSplit_64SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[655], g)
+		q.Launch(s.kernels[651], g)
 	}
 }
 
@@ -9635,7 +9575,7 @@ func (s *Set) launchLinearQ6KSplit_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[656], g)
+		q.Launch(s.kernels[652], g)
 	}
 }
 
@@ -9643,7 +9583,7 @@ func (s *Set) launchLinearQ6KSplit_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[657], g)
+		q.Launch(s.kernels[653], g)
 	}
 }
 
@@ -9651,7 +9591,7 @@ func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[658], g)
+		q.Launch(s.kernels[654], g)
 	}
 }
 
@@ -9659,7 +9599,7 @@ func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[659], g)
+		q.Launch(s.kernels[655], g)
 	}
 }
 
@@ -9667,7 +9607,7 @@ func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[660], g)
+		q.Launch(s.kernels[656], g)
 	}
 }
 
@@ -9675,7 +9615,7 @@ func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[661], g)
+		q.Launch(s.kernels[657], g)
 	}
 }
 
@@ -9683,7 +9623,7 @@ func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[662], g)
+		q.Launch(s.kernels[658], g)
 	}
 }
 
@@ -9691,7 +9631,7 @@ func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[663], g)
+		q.Launch(s.kernels[659], g)
 	}
 }
 
@@ -9699,7 +9639,7 @@ func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[664], g)
+		q.Launch(s.kernels[660], g)
 	}
 }
 
@@ -9707,7 +9647,7 @@ func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[665], g)
+		q.Launch(s.kernels[661], g)
 	}
 }
 
@@ -9715,7 +9655,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[666], g)
+		q.Launch(s.kernels[662], g)
 	}
 }
 
@@ -9723,63 +9663,63 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[663], g)
+	}
+}
+
+// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:104, order few.
+func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[664], g)
+	}
+}
+
+// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:116, order few.
+func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[665], g)
+	}
+}
+
+// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:128, order few.
+func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[666], g)
+	}
+}
+
+// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:140, order few.
+func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[667], g)
 	}
 }
 
-// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:117, order few.
-func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
+// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:152, order few.
+func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[668], g)
 	}
 }
 
-// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:129, order few.
-func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
+// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:164, order few.
+func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[669], g)
 	}
 }
 
-// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:141, order few.
-func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[670], g)
-	}
-}
-
-// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:153, order few.
-func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[671], g)
-	}
-}
-
-// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:165, order few.
-func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[672], g)
-	}
-}
-
-// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:177, order few.
-func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[673], g)
-	}
-}
-
-// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:189, order few.
+// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:176, order few.
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[674], g)
+		q.Launch(s.kernels[670], g)
 	}
 }
 
@@ -9787,7 +9727,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[675], g)
+		q.Launch(s.kernels[671], g)
 	}
 }
 
@@ -9795,7 +9735,7 @@ func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[676], g)
+		q.Launch(s.kernels[672], g)
 	}
 }
 
@@ -9803,7 +9743,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[677], g)
+		q.Launch(s.kernels[673], g)
 	}
 }
 
@@ -9811,7 +9751,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[678], g)
+		q.Launch(s.kernels[674], g)
 	}
 }
 
@@ -9819,7 +9759,7 @@ func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[679], g)
+		q.Launch(s.kernels[675], g)
 	}
 }
 
@@ -9827,7 +9767,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[680], g)
+		q.Launch(s.kernels[676], g)
 	}
 }
 
@@ -9835,7 +9775,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[681], g)
+		q.Launch(s.kernels[677], g)
 	}
 }
 
@@ -9843,7 +9783,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[682], g)
+		q.Launch(s.kernels[678], g)
 	}
 }
 
@@ -9851,7 +9791,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[683], g)
+		q.Launch(s.kernels[679], g)
 	}
 }
 
@@ -9859,7 +9799,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[684], g)
+		q.Launch(s.kernels[680], g)
 	}
 }
 
@@ -9867,7 +9807,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[685], g)
+		q.Launch(s.kernels[681], g)
 	}
 }
 
@@ -9875,7 +9815,7 @@ func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[686], g)
+		q.Launch(s.kernels[682], g)
 	}
 }
 
@@ -9883,7 +9823,7 @@ func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[687], g)
+		q.Launch(s.kernels[683], g)
 	}
 }
 
@@ -9891,7 +9831,7 @@ func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[688], g)
+		q.Launch(s.kernels[684], g)
 	}
 }
 
@@ -9899,7 +9839,7 @@ func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[689], g)
+		q.Launch(s.kernels[685], g)
 	}
 }
 
@@ -9907,7 +9847,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[690], g)
+		q.Launch(s.kernels[686], g)
 	}
 }
 
@@ -9915,7 +9855,7 @@ func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[691], g)
+		q.Launch(s.kernels[687], g)
 	}
 }
 
@@ -9923,7 +9863,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[692], g)
+		q.Launch(s.kernels[688], g)
 	}
 }
 
@@ -9931,7 +9871,7 @@ func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[693], g)
+		q.Launch(s.kernels[689], g)
 	}
 }
 
@@ -9939,7 +9879,7 @@ func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[694], g)
+		q.Launch(s.kernels[690], g)
 	}
 }
 
@@ -9947,7 +9887,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[695], g)
+		q.Launch(s.kernels[691], g)
 	}
 }
 
@@ -9955,7 +9895,7 @@ func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[696], g)
+		q.Launch(s.kernels[692], g)
 	}
 }
 
@@ -9963,7 +9903,7 @@ func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[697], g)
+		q.Launch(s.kernels[693], g)
 	}
 }
 
@@ -9971,7 +9911,7 @@ func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[698], g)
+		q.Launch(s.kernels[694], g)
 	}
 }
 
@@ -9979,7 +9919,7 @@ func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[699], g)
+		q.Launch(s.kernels[695], g)
 	}
 }
 
@@ -9987,7 +9927,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[700], g)
+		q.Launch(s.kernels[696], g)
 	}
 }
 
@@ -9995,7 +9935,7 @@ func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[701], g)
+		q.Launch(s.kernels[697], g)
 	}
 }
 
@@ -10003,7 +9943,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[702], g)
+		q.Launch(s.kernels[698], g)
 	}
 }
 
@@ -10011,7 +9951,7 @@ func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[703], g)
+		q.Launch(s.kernels[699], g)
 	}
 }
 
@@ -10019,7 +9959,7 @@ func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[704], g)
+		q.Launch(s.kernels[700], g)
 	}
 }
 
@@ -10027,7 +9967,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[705], g)
+		q.Launch(s.kernels[701], g)
 	}
 }
 
@@ -10035,7 +9975,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[706], g)
+		q.Launch(s.kernels[702], g)
 	}
 }
 
@@ -10043,7 +9983,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[707], g)
+		q.Launch(s.kernels[703], g)
 	}
 }
 
@@ -10051,7 +9991,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[708], g)
+		q.Launch(s.kernels[704], g)
 	}
 }
 
@@ -10059,7 +9999,7 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[709], g)
+		q.Launch(s.kernels[705], g)
 	}
 }
 
@@ -10067,7 +10007,7 @@ func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[710], g)
+		q.Launch(s.kernels[706], g)
 	}
 }
 
@@ -10075,7 +10015,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[711], g)
+		q.Launch(s.kernels[707], g)
 	}
 }
 
@@ -10083,7 +10023,7 @@ func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[712], g)
+		q.Launch(s.kernels[708], g)
 	}
 }
 
@@ -10091,7 +10031,7 @@ func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[713], g)
+		q.Launch(s.kernels[709], g)
 	}
 }
 
@@ -10099,7 +10039,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[714], g)
+		q.Launch(s.kernels[710], g)
 	}
 }
 
@@ -10107,7 +10047,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[715], g)
+		q.Launch(s.kernels[711], g)
 	}
 }
 
@@ -10115,7 +10055,7 @@ func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[716], g)
+		q.Launch(s.kernels[712], g)
 	}
 }
 
@@ -10123,7 +10063,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[717], g)
+		q.Launch(s.kernels[713], g)
 	}
 }
 
@@ -10131,7 +10071,7 @@ func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[718], g)
+		q.Launch(s.kernels[714], g)
 	}
 }
 
@@ -10139,7 +10079,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[719], g)
+		q.Launch(s.kernels[715], g)
 	}
 }
 
@@ -10147,7 +10087,7 @@ func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[720], g)
+		q.Launch(s.kernels[716], g)
 	}
 }
 
@@ -10155,23 +10095,23 @@ func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[721], g)
+		q.Launch(s.kernels[717], g)
 	}
 }
 
-// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:134, order split_1.
+// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:149, order split_1.
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[722], g)
+		q.Launch(s.kernels[718], g)
 	}
 }
 
-// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_split.toml:146, order split_1.
+// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_split.toml:161, order split_1.
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[723], g)
+		q.Launch(s.kernels[719], g)
 	}
 }
 
@@ -10179,7 +10119,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[724], g)
+		q.Launch(s.kernels[720], g)
 	}
 }
 
@@ -10187,7 +10127,7 @@ func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[725], g)
+		q.Launch(s.kernels[721], g)
 	}
 }
 
@@ -10195,7 +10135,7 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[726], g)
+		q.Launch(s.kernels[722], g)
 	}
 }
 
@@ -10203,7 +10143,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[727], g)
+		q.Launch(s.kernels[723], g)
 	}
 }
 
@@ -10211,7 +10151,7 @@ func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[728], g)
+		q.Launch(s.kernels[724], g)
 	}
 }
 
@@ -10219,7 +10159,7 @@ func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[729], g)
+		q.Launch(s.kernels[725], g)
 	}
 }
 
@@ -10227,7 +10167,7 @@ func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[730], g)
+		q.Launch(s.kernels[726], g)
 	}
 }
 
@@ -10235,7 +10175,7 @@ func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[731], g)
+		q.Launch(s.kernels[727], g)
 	}
 }
 
@@ -10243,7 +10183,7 @@ func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[732], g)
+		q.Launch(s.kernels[728], g)
 	}
 }
 
@@ -10251,7 +10191,7 @@ func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[733], g)
+		q.Launch(s.kernels[729], g)
 	}
 }
 
@@ -10259,7 +10199,7 @@ func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[734], g)
+		q.Launch(s.kernels[730], g)
 	}
 }
 
@@ -10267,7 +10207,7 @@ func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[735], g)
+		q.Launch(s.kernels[731], g)
 	}
 }
 
@@ -10275,15 +10215,15 @@ func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[736], g)
+		q.Launch(s.kernels[732], g)
 	}
 }
 
-// launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:200, order few.
+// launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:187, order few.
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[737], g)
+		q.Launch(s.kernels[733], g)
 	}
 }
 
@@ -10291,7 +10231,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[738], g)
+		q.Launch(s.kernels[734], g)
 	}
 }
 
@@ -10299,7 +10239,7 @@ func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[739], g)
+		q.Launch(s.kernels[735], g)
 	}
 }
 
@@ -10307,7 +10247,7 @@ func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[740], g)
+		q.Launch(s.kernels[736], g)
 	}
 }
 
@@ -10315,7 +10255,7 @@ func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[741], g)
+		q.Launch(s.kernels[737], g)
 	}
 }
 
@@ -10323,7 +10263,7 @@ func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[742], g)
+		q.Launch(s.kernels[738], g)
 	}
 }
 
@@ -10331,7 +10271,7 @@ func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[743], g)
+		q.Launch(s.kernels[739], g)
 	}
 }
 
@@ -10339,7 +10279,7 @@ func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[744], g)
+		q.Launch(s.kernels[740], g)
 	}
 }
 
@@ -10347,7 +10287,7 @@ func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[745], g)
+		q.Launch(s.kernels[741], g)
 	}
 }
 
@@ -10355,7 +10295,7 @@ func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[746], g)
+		q.Launch(s.kernels[742], g)
 	}
 }
 
@@ -10363,7 +10303,7 @@ func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[747], g)
+		q.Launch(s.kernels[743], g)
 	}
 }
 
@@ -10371,7 +10311,7 @@ func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[748], g)
+		q.Launch(s.kernels[744], g)
 	}
 }
 
@@ -10379,7 +10319,7 @@ func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[749], g)
+		q.Launch(s.kernels[745], g)
 	}
 }
 
@@ -10387,7 +10327,7 @@ func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[750], g)
+		q.Launch(s.kernels[746], g)
 	}
 }
 
@@ -10395,7 +10335,7 @@ func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[751], g)
+		q.Launch(s.kernels[747], g)
 	}
 }
 
@@ -10403,7 +10343,7 @@ func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[752], g)
+		q.Launch(s.kernels[748], g)
 	}
 }
 
@@ -10411,7 +10351,7 @@ func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[753], g)
+		q.Launch(s.kernels[749], g)
 	}
 }
 
@@ -10419,7 +10359,7 @@ func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[754], g)
+		q.Launch(s.kernels[750], g)
 	}
 }
 
@@ -10427,7 +10367,7 @@ func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[755], g)
+		q.Launch(s.kernels[751], g)
 	}
 }
 
@@ -10435,7 +10375,7 @@ func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[756], g)
+		q.Launch(s.kernels[752], g)
 	}
 }
 
@@ -10443,7 +10383,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[757], g)
+		q.Launch(s.kernels[753], g)
 	}
 }
 
@@ -10451,7 +10391,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[758], g)
+		q.Launch(s.kernels[754], g)
 	}
 }
 
@@ -10459,7 +10399,7 @@ func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[759], g)
+		q.Launch(s.kernels[755], g)
 	}
 }
 
@@ -10467,7 +10407,7 @@ func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[760], g)
+		q.Launch(s.kernels[756], g)
 	}
 }
 
@@ -10475,7 +10415,7 @@ func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[761], g)
+		q.Launch(s.kernels[757], g)
 	}
 }
 
@@ -10483,7 +10423,7 @@ func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[762], g)
+		q.Launch(s.kernels[758], g)
 	}
 }
 
@@ -10491,7 +10431,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[763], g)
+		q.Launch(s.kernels[759], g)
 	}
 }
 
@@ -10499,7 +10439,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[764], g)
+		q.Launch(s.kernels[760], g)
 	}
 }
 
@@ -10507,7 +10447,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[765], g)
+		q.Launch(s.kernels[761], g)
 	}
 }
 
@@ -10515,7 +10455,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[766], g)
+		q.Launch(s.kernels[762], g)
 	}
 }
 
@@ -10523,7 +10463,7 @@ func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[767], g)
+		q.Launch(s.kernels[763], g)
 	}
 }
 
@@ -10531,7 +10471,7 @@ func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[768], g)
+		q.Launch(s.kernels[764], g)
 	}
 }
 
@@ -10539,57 +10479,57 @@ func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[769], g)
+		q.Launch(s.kernels[765], g)
 	}
 }
 
 // launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[770], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[766], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[771], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[767], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[772], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[768], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[773], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[769], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_0_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_0_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[774], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[770], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_1_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[775], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[771], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml:2.
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[776], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[772], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[777], g)
+		q.Launch(s.kernels[773], g)
 	}
 }
 
@@ -10597,7 +10537,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[778], g)
+		q.Launch(s.kernels[774], g)
 	}
 }
 
@@ -10605,7 +10545,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[779], g)
+		q.Launch(s.kernels[775], g)
 	}
 }
 
@@ -10613,7 +10553,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[780], g)
+		q.Launch(s.kernels[776], g)
 	}
 }
 
@@ -10621,7 +10561,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[781], g)
+		q.Launch(s.kernels[777], g)
 	}
 }
 
@@ -10629,7 +10569,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[782], g)
+		q.Launch(s.kernels[778], g)
 	}
 }
 
@@ -10637,7 +10577,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[783], g)
+		q.Launch(s.kernels[779], g)
 	}
 }
 
@@ -10645,7 +10585,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[784], g)
+		q.Launch(s.kernels[780], g)
 	}
 }
 
@@ -10653,7 +10593,7 @@ func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[785], g)
+		q.Launch(s.kernels[781], g)
 	}
 }
 
@@ -10661,7 +10601,7 @@ func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[786], g)
+		q.Launch(s.kernels[782], g)
 	}
 }
 
@@ -10669,7 +10609,7 @@ func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[787], g)
+		q.Launch(s.kernels[783], g)
 	}
 }
 
@@ -10677,7 +10617,7 @@ func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[788], g)
+		q.Launch(s.kernels[784], g)
 	}
 }
 
@@ -10685,7 +10625,7 @@ func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[789], g)
+		q.Launch(s.kernels[785], g)
 	}
 }
 
@@ -10693,7 +10633,7 @@ func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[790], g)
+		q.Launch(s.kernels[786], g)
 	}
 }
 
@@ -10701,7 +10641,7 @@ func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[791], g)
+		q.Launch(s.kernels[787], g)
 	}
 }
 
@@ -10709,7 +10649,7 @@ func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[792], g)
+		q.Launch(s.kernels[788], g)
 	}
 }
 
@@ -10717,7 +10657,7 @@ func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[793], g)
+		q.Launch(s.kernels[789], g)
 	}
 }
 
@@ -10725,7 +10665,7 @@ func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[794], g)
+		q.Launch(s.kernels[790], g)
 	}
 }
 
@@ -10733,7 +10673,7 @@ func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[795], g)
+		q.Launch(s.kernels[791], g)
 	}
 }
 
@@ -10741,7 +10681,7 @@ func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[796], g)
+		q.Launch(s.kernels[792], g)
 	}
 }
 
@@ -10749,7 +10689,7 @@ func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[797], g)
+		q.Launch(s.kernels[793], g)
 	}
 }
 
@@ -10757,7 +10697,7 @@ func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[798], g)
+		q.Launch(s.kernels[794], g)
 	}
 }
 
@@ -10765,7 +10705,7 @@ func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[799], g)
+		q.Launch(s.kernels[795], g)
 	}
 }
 
@@ -10773,7 +10713,7 @@ func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[800], g)
+		q.Launch(s.kernels[796], g)
 	}
 }
 
@@ -10781,13 +10721,42 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[801], g)
+		q.Launch(s.kernels[797], g)
 	}
 }
 
 // launchAttentionWideBeside_64: kernels/h200/attention.toml:44, order running128.
 func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[798], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[799], g)
+	}
+}
+
+// launchAttentionWide_128Large: kernels/h200/attention.toml:64, order running64.
+func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[800], g)
+	}
+}
+
+// launchAttentionWide_128: kernels/h200/attention.toml:76, order running128.
+func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[801], g)
+	}
+}
+
+// launchAttentionWideBeside_128: kernels/h200/attention.toml:88, order running128.
+func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[802], g)
@@ -10798,40 +10767,11 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// launchAttentionWide_128Large: kernels/h200/attention.toml:64, order running64.
-func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[804], g)
-	}
-}
-
-// launchAttentionWide_128: kernels/h200/attention.toml:76, order running128.
-func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[805], g)
-	}
-}
-
-// launchAttentionWideBeside_128: kernels/h200/attention.toml:88, order running128.
-func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[806], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[807], g)
-	}
-}
-
 // launchAttentionWide_256: kernels/h200/attention.toml:108, order running64.
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[808], g)
+		q.Launch(s.kernels[804], g)
 	}
 }
 
@@ -10840,11 +10780,11 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[809], g)
+		q.Launch(s.kernels[805], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[810], g)
+		q.Launch(s.kernels[806], g)
 	}
 }
 
@@ -10853,7 +10793,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[811], g)
+		q.Launch(s.kernels[807], g)
 	}
 }
 
@@ -10861,7 +10801,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[812], g)
+		q.Launch(s.kernels[808], g)
 	}
 }
 
@@ -10870,11 +10810,11 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[813], g)
+		q.Launch(s.kernels[809], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[814], g)
+		q.Launch(s.kernels[810], g)
 	}
 }
 
@@ -10882,7 +10822,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[815], g)
+		q.Launch(s.kernels[811], g)
 	}
 }
 
@@ -10890,7 +10830,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[816], g)
+		q.Launch(s.kernels[812], g)
 	}
 }
 
@@ -10899,7 +10839,7 @@ func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[817], g)
+		q.Launch(s.kernels[813], g)
 	}
 }
 
@@ -10908,7 +10848,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[818], g)
+		q.Launch(s.kernels[814], g)
 	}
 }
 
@@ -10916,7 +10856,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[819], g)
+		q.Launch(s.kernels[815], g)
 	}
 }
 
@@ -10925,11 +10865,11 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[820], g)
+		q.Launch(s.kernels[816], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[821], g)
+		q.Launch(s.kernels[817], g)
 	}
 }
 
@@ -10937,7 +10877,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[822], g)
+		q.Launch(s.kernels[818], g)
 	}
 }
 
@@ -10945,7 +10885,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[823], g)
+		q.Launch(s.kernels[819], g)
 	}
 }
 
@@ -10954,7 +10894,7 @@ func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[824], g)
+		q.Launch(s.kernels[820], g)
 	}
 }
 
@@ -10963,7 +10903,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[825], g)
+		q.Launch(s.kernels[821], g)
 	}
 }
 
@@ -10972,7 +10912,7 @@ func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[826], g)
+		q.Launch(s.kernels[822], g)
 	}
 }
 
@@ -10981,7 +10921,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[827], g)
+		q.Launch(s.kernels[823], g)
 	}
 }
 
@@ -10989,7 +10929,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[828], g)
+		q.Launch(s.kernels[824], g)
 	}
 }
 
@@ -10998,11 +10938,11 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[829], g)
+		q.Launch(s.kernels[825], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[830], g)
+		q.Launch(s.kernels[826], g)
 	}
 }
 
@@ -11010,7 +10950,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[831], g)
+		q.Launch(s.kernels[827], g)
 	}
 }
 
@@ -11018,7 +10958,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[832], g)
+		q.Launch(s.kernels[828], g)
 	}
 }
 
@@ -11027,7 +10967,7 @@ func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[833], g)
+		q.Launch(s.kernels[829], g)
 	}
 }
 
@@ -11036,7 +10976,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[834], g)
+		q.Launch(s.kernels[830], g)
 	}
 }
 
@@ -11045,7 +10985,7 @@ func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[835], g)
+		q.Launch(s.kernels[831], g)
 	}
 }
 
@@ -11054,7 +10994,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[836], g)
+		q.Launch(s.kernels[832], g)
 	}
 }
 
@@ -11062,7 +11002,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[837], g)
+		q.Launch(s.kernels[833], g)
 	}
 }
 
@@ -11071,11 +11011,11 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[838], g)
+		q.Launch(s.kernels[834], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[839], g)
+		q.Launch(s.kernels[835], g)
 	}
 }
 
@@ -11083,7 +11023,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[840], g)
+		q.Launch(s.kernels[836], g)
 	}
 }
 
@@ -11091,7 +11031,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[841], g)
+		q.Launch(s.kernels[837], g)
 	}
 }
 
@@ -11099,7 +11039,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[842], g)
+		q.Launch(s.kernels[838], g)
 	}
 }
 
@@ -11107,7 +11047,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[843], g)
+		q.Launch(s.kernels[839], g)
 	}
 }
 
@@ -11115,7 +11055,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[844], g)
+		q.Launch(s.kernels[840], g)
 	}
 }
 
@@ -11123,7 +11063,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[845], g)
+		q.Launch(s.kernels[841], g)
 	}
 }
 
@@ -11131,7 +11071,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[846], g)
+		q.Launch(s.kernels[842], g)
 	}
 }
 
@@ -11139,7 +11079,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[847], g)
+		q.Launch(s.kernels[843], g)
 	}
 }
 
@@ -11147,7 +11087,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[848], g)
+		q.Launch(s.kernels[844], g)
 	}
 }
 
@@ -11155,7 +11095,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[849], g)
+		q.Launch(s.kernels[845], g)
 	}
 }
 
@@ -11163,7 +11103,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[850], g)
+		q.Launch(s.kernels[846], g)
 	}
 }
 
@@ -11171,7 +11111,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[851], g)
+		q.Launch(s.kernels[847], g)
 	}
 }
 
@@ -11179,7 +11119,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[852], g)
+		q.Launch(s.kernels[848], g)
 	}
 }
 
@@ -11187,26 +11127,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[853], g)
+		q.Launch(s.kernels[849], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[854], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[850], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[855], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[851], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[856], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[852], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:143.
@@ -11214,11 +11154,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[857], g)
+		q.Launch(s.kernels[853], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[858], g)
+		q.Launch(s.kernels[854], g)
 	}
 }
 
@@ -11227,18 +11167,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[859], g)
+		q.Launch(s.kernels[855], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[860], g)
+		q.Launch(s.kernels[856], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[861], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[857], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:182.
@@ -11246,11 +11186,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[862], g)
+		q.Launch(s.kernels[858], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[863], g)
+		q.Launch(s.kernels[859], g)
 	}
 }
 
@@ -11258,7 +11198,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[864], g)
+		q.Launch(s.kernels[860], g)
 	}
 }
 
@@ -11267,7 +11207,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[865], g)
+		q.Launch(s.kernels[861], g)
 	}
 }
 
@@ -11275,7 +11215,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[866], g)
+		q.Launch(s.kernels[862], g)
 	}
 }
 
@@ -11283,7 +11223,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[867], g)
+		q.Launch(s.kernels[863], g)
 	}
 }
 
@@ -11291,7 +11231,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[868], g)
+		q.Launch(s.kernels[864], g)
 	}
 }
 
@@ -11299,7 +11239,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[869], g)
+		q.Launch(s.kernels[865], g)
 	}
 }
 
@@ -11307,7 +11247,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[870], g)
+		q.Launch(s.kernels[866], g)
 	}
 }
 
@@ -11315,7 +11255,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[871], g)
+		q.Launch(s.kernels[867], g)
 	}
 }
 
@@ -11323,7 +11263,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[872], g)
+		q.Launch(s.kernels[868], g)
 	}
 }
 
@@ -11331,7 +11271,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[873], g)
+		q.Launch(s.kernels[869], g)
 	}
 }
 
@@ -11339,7 +11279,7 @@ func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[874], g)
+		q.Launch(s.kernels[870], g)
 	}
 }
 
@@ -11348,19 +11288,19 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:39
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:40
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:46
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:47
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:45
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:46
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:33
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:34
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
 	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:27
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
 	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:25
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:46
+	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:47
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0
