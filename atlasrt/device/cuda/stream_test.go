@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -226,7 +227,7 @@ func TestAStepAllocatesNothing(t *testing.T) {
 		"read":   func() { b.stream.Read(to, p) },
 	}
 	for name, step := range cases {
-		if n := testing.AllocsPerRun(100, func() {
+		if n := leastAllocs(func() {
 			step()
 			_ = b.stream.Sync()
 		}); n != 0 {
@@ -236,6 +237,15 @@ func TestAStepAllocatesNothing(t *testing.T) {
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// leastAllocs is how often f allocates at the least of many times: with -race a sync.Pool, where purego keeps arguments, forgets some at random.
+func leastAllocs(f func()) float64 {
+	least := math.Inf(1)
+	for range 100 {
+		least = min(least, testing.AllocsPerRun(1, f))
+	}
+	return least
 }
 
 func BenchmarkEmptyLaunch(bb *testing.B) {
