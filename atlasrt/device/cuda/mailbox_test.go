@@ -123,7 +123,7 @@ func TestMailingAllocatesNothing(t *testing.T) {
 	b, _ := start(t)
 	box := b.mailbox(4, 4)
 	inputs := []byte{1, 2, 3, 4}
-	if n := leastAllocs(func() {
+	if n := allocations(func() {
 		box.Send(inputs)
 		_ = box.Post(4)
 		_, _ = box.Wait()
