@@ -566,7 +566,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "362ab4e794544d6e4b3df7573dbcb223",
+		Contract: "aa558701f7efdb119d4c13ff3ae717a2",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

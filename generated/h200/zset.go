@@ -1570,8 +1570,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 
 // Linear: kernels/h200/base/bf16/linear_wide.toml:3, 16, 31, 46, 61, 74, 89, 104, 117, 168, 196, 209, 223, 236, 248, 260;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93;
-// kernels/h200/frag/split_16_small_6.toml:3;
-// kernels/h200/frag/split_narrow.toml:3;
+// kernels/h200/frag/split_16_small_6.toml:2;
+// kernels/h200/frag/split_16_narrow.toml:3;
 // kernels/h200/frag/split_32_narrow.toml:3, 18;
 // kernels/h200/frag/split_32_large.toml:2;
 // kernels/h200/frag/split.toml:3, 17, 32, 47, 62;
@@ -2103,8 +2103,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 
 // LinearAdd: kernels/h200/base/bf16/linear_wide.toml:16, 31, 46, 74, 89, 117;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/frag/split_16_small_6.toml:3;
-// kernels/h200/frag/split_narrow.toml:3;
+// kernels/h200/frag/split_16_small_6.toml:2;
+// kernels/h200/frag/split_16_narrow.toml:3;
 // kernels/h200/frag/split_32_narrow.toml:3, 18;
 // kernels/h200/frag/split.toml:17, 32, 47, 62;
 // kernels/h200/frag/split_32.toml:2;
@@ -5125,7 +5125,7 @@ func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ8_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5140,7 +5140,7 @@ func (s *Set) launchLinearQ8_0Split_16Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Narrow: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearQ8_0Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearQ8_0Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5527,7 +5527,7 @@ func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ4_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5542,7 +5542,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Narrow: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearQ4_0Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5929,7 +5929,7 @@ func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ4_1Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6316,7 +6316,7 @@ func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order split_6.
+// launchLinearF8Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order split_6.
 func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6331,7 +6331,7 @@ func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_16Narrow: kernels/h200/frag/split_narrow.toml:3, order split_5.
+// launchLinearF8Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
 func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7017,7 +7017,7 @@ func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearNvfp4Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7032,7 +7032,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_16Narrow: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearNvfp4Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearNvfp4Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7451,7 +7451,7 @@ func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_16Small_6: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ6KSplit_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7466,7 +7466,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_16Narrow: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearQ6KSplit_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearQ6KSplit_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7999,7 +7999,7 @@ func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ8_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8014,7 +8014,7 @@ func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_16NarrowAdd: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearQ8_0Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8243,7 +8243,7 @@ func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ4_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8258,7 +8258,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_16NarrowAdd: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearQ4_0Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8487,7 +8487,7 @@ func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ4_1Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8716,7 +8716,7 @@ func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order split_6.
+// launchLinearF8Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order split_6.
 func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8731,7 +8731,7 @@ func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_16NarrowAdd: kernels/h200/frag/split_narrow.toml:3, order split_5.
+// launchLinearF8Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
 func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9123,7 +9123,7 @@ func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearNvfp4Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9138,7 +9138,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_16NarrowAdd: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearNvfp4Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearNvfp4Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9399,7 +9399,7 @@ func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:3, order warps_6.
+// launchLinearQ6KSplit_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9414,7 +9414,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_16NarrowAdd: kernels/h200/frag/split_narrow.toml:3, order warps_5.
+// launchLinearQ6KSplit_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
 func (s *Set) launchLinearQ6KSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
