@@ -136,8 +136,9 @@ struct frag {
     static constexpr int kVectors = kFour ? 1 : 2, kNext = kRaw ? 512 : kBlock;  // of 64 columns; bytes from the first to the second
     static_assert(kFour || kRaw || kSix || kScheme == ATLAS_SCHEME_Q8_0, "a frag layout");
 
-    // Sums of products of what decode_stage gives are to be multiplied by this.
+    // Sums of products of what decode_stage gives are to be multiplied by this; of codes alone, times what scales them.
     static constexpr float kFactor = kSix ? 4096.0f : kScheme == ATLAS_SCHEME_NVFP4 ? 256.0f : kScheme == ATLAS_SCHEME_Q8_0 || kScheme == ATLAS_SCHEME_Q4_0 ? 64.0f : 1.0f;
+    static constexpr float kCodesFactor = kSix ? 64.0f : kFactor;
 
     __device__ static int blocks(int cols) { return (cols + kCols - 1) / kCols; }
     __device__ static size_t strip_bytes(int cols) { return size_t(blocks(cols)) * kBlock; }
@@ -153,6 +154,27 @@ struct frag {
             vectors[1] = {others.x, others.y, 0, 0};
         } else if constexpr (kVectors == 2) {
             vectors[1] = load_shared(at + kNext);
+        }
+    }
+    // The same of a unit whose first byte is at `unit`, and of one half of its columns.
+    __device__ static void load(const uint8_t *unit, uint4 (&vectors)[kVectors]) {
+#pragma unroll
+        for (int v = 0; v < kVectors; v++)
+            if (!(kSix && v)) vectors[v] = reinterpret_cast<const uint4 *>(unit + v * kNext)[lane_slot()];
+        if constexpr (kSix) {
+            const uint2 others = reinterpret_cast<const uint2 *>(unit + kSixOthersAt)[lane()];
+            vectors[1] = {others.x, others.y, 0, 0};
+        }
+    }
+    __device__ static void load_half(const uint8_t *unit, int half, uint4 (&vectors)[kVectors]) {
+#pragma unroll
+        for (int v = 0; v < kVectors; v++) {
+            if (kSix && v) {
+                vectors[v] = {reinterpret_cast<const uint32_t *>(unit + kSixOthersAt)[lane() * 2 + half], 0, 0, 0};
+                break;
+            }
+            const uint2 steps = reinterpret_cast<const uint2 *>(unit + v * kNext + lane_at())[half];
+            vectors[v] = {steps.x, steps.y, 0, 0};
         }
     }
     // f8, f8block: where the code of row r (0-15) and column c (0-63) of a block lies.

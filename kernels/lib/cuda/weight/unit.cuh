@@ -5,7 +5,7 @@
 #include "lib/cuda/ptx/fragment.cuh"
 #include "lib/cuda/ptx/load.cuh"
 #include "lib/cuda/ptx/mma.cuh"
-#include "lib/cuda/weight/frag.cuh"
+#include "lib/cuda/weight/unit_scales.cuh"
 
 namespace atlas {
 
@@ -45,8 +45,8 @@ struct unit {
     static constexpr int kBytes = 64 / layout::kCols * layout::kBlock, kPitch = kBytes;
     static constexpr bool kHalves = layout::kCols == 32;  // which may be all there is
     static constexpr bool kPartial = kScheme != ATLAS_SCHEME_F8 && kScheme != ATLAS_SCHEME_NVFP4;
-    static constexpr int kParts = layout::kSix ? 2 : 1;  // of a half that have scales of their own
-    static constexpr float kFactor = layout::kSix ? 64.0f : layout::kFactor;  // of sums of exact fragments
+    static constexpr int kParts = unit_scales<kScheme>::kParts;
+    static constexpr float kFactor = layout::kCodesFactor;  // of sums of exact fragments
     // Whether activations are to be lifted, for fragments as they are decoded; then of their sums.
     static constexpr bool kLifts = layout::kRaw || kScheme == ATLAS_SCHEME_Q4_1;
     static constexpr float kLiftedFactor = !kLifts ? kFactor : layout::kRaw ? 0x1p56f : 0x1p69f;
@@ -56,103 +56,44 @@ struct unit {
     __device__ static int bytes(int cols, int u, int n) { return min(n * kBytes, int(layout::strip_bytes(cols)) - u * kBytes); }
 
     uint4 codes[layout::kVectors];
-    uint2 scales[2];  // nvfp4: words of rows g and g+8; q6_k: words of both rows for both halves, then an f16 pair; others: f16 pairs
+    unit_scales<kScheme> scales;
 
-    __device__ void load(const uint8_t *shared) {
-#pragma unroll
-        for (int v = 0; v < layout::kVectors; v++)
-            if (!(layout::kSix && v)) codes[v] = reinterpret_cast<const uint4 *>(shared + v * layout::kNext)[layout::lane_slot()];
-        if constexpr (layout::kSix) {
-            const uint2 others = reinterpret_cast<const uint2 *>(shared + kSixOthersAt)[lane()];
-            codes[1] = {others.x, others.y, 0, 0};
-        }
-        load_scales(shared);
-    }
-    __device__ void load_scales(const uint8_t *shared) {
-        const int g = lane() / 4;
-        if constexpr (layout::kFour) scales[0] = reinterpret_cast<const uint2 *>(shared + 512)[g];
-        if constexpr (kScheme == ATLAS_SCHEME_Q4_1) scales[1] = reinterpret_cast<const uint2 *>(shared + 576)[g];
-        if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
-#pragma unroll
-            for (int b = 0; b < 2; b++) scales[b].x = reinterpret_cast<const uint32_t *>(shared + b * layout::kBlock + 512)[g];
-        if constexpr (layout::kSix) scales[0] = reinterpret_cast<const uint2 *>(shared + kSixScalesAt)[g], scales[1].x = reinterpret_cast<const uint32_t *>(shared + kSixFactorsAt)[g];
-    }
+    __device__ void load(const uint8_t *shared) { layout::load(shared, codes), scales.load(shared); }
     // The same from global memory, of weights that nothing else in this kernel reads.
     __device__ void load_once(const uint8_t *global) {
-        const int g = lane() / 4;
 #pragma unroll
         for (int v = 0; v < layout::kVectors; v++) codes[v] = atlas::load_once(global + v * layout::kNext + codes_at());
-        if constexpr (layout::kFour) scales[0] = load_once2(global + 512 + g * 8);
+        scales.load_once(global);
     }
     // The same by addresses of the shared window: of the lane's codes, codes_at() after the unit's first byte, and of its scales,
     // which lie scales_at() after it.
     __device__ static int codes_at() { return layout::lane_at(); }
-    __device__ static int scales_at() { return layout::kCodes % 1024 + lane() / 4 * (kScheme == ATLAS_SCHEME_Q8_0 ? 4 : 8); }
+    __device__ static int scales_at() { return layout::kCodes % 1024 + lane() / 4 * unit_scales<kScheme>::kLaneBytes; }
     template <bool kMinima = kScheme == ATLAS_SCHEME_Q4_1>
-    __device__ void load(uint32_t lane_codes, uint32_t lane_scales) {
-        layout::load(lane_codes, codes);
-        if constexpr (layout::kFour || layout::kSix) scales[0] = load_shared2(lane_scales);
-        if constexpr (layout::kSix) scales[1].x = load_shared1(lane_scales + kSixFactorsAt - kSixScalesAt - lane() / 4 * 4);
-        if constexpr (kMinima) scales[1] = load_shared2(lane_scales + 64);
-        if constexpr (kScheme == ATLAS_SCHEME_Q8_0)
-#pragma unroll
-            for (int b = 0; b < 2; b++) scales[b].x = load_shared1(lane_scales + b * layout::kBlock);
-    }
+    __device__ void load(uint32_t lane_codes, uint32_t lane_scales) { layout::load(lane_codes, codes), scales.template load<kMinima>(lane_scales); }
     // The fragments of the two steps of a half; kAsDecoded as in frag::codes.
     template <bool kAsDecoded = false>
     __device__ void fragments(int half, uint32_t (&a)[2][4]) const {
         layout::template codes<kAsDecoded>(codes, 2 * half, a[0]);
         layout::template codes<kAsDecoded>(codes, 2 * half + 1, a[1]);
         if constexpr (kScheme == ATLAS_SCHEME_NVFP4) {
-            const nvfp4_scales s(scales[0]);
+            const nvfp4_scales s(scales.words);
             s.apply(2 * half, a[0]), s.apply(2 * half + 1, a[1]);
         }
     }
     // A half's fragments as they are decoded, from shared memory. kApart: no others are held, and the compiler need not know which half it is.
     static constexpr bool kRaw = layout::kRaw, kApart = kRaw || layout::kSix || layout::kFour && kPartial;
     __device__ void load_half(const uint8_t *shared, int half, uint32_t (&a)[2][4]) {
-        if constexpr (layout::kSix) {
-            const uint2 steps = reinterpret_cast<const uint2 *>(shared)[lane() * 2 + half];
-            codes[0] = {steps.x, steps.y, 0, 0}, codes[1] = {reinterpret_cast<const uint32_t *>(shared + kSixOthersAt)[lane() * 2 + half], 0, 0, 0};
-            const uint32_t bytes = reinterpret_cast<const uint32_t *>(shared + kSixScalesAt)[lane() / 4 * 2 + half];
-            scales[0] = {bytes, bytes}, scales[1].x = reinterpret_cast<const uint32_t *>(shared + kSixFactorsAt)[lane() / 4];
-            fragments<true>(0, a);
-        } else if constexpr (kApart) {
-#pragma unroll
-            for (int v = 0; v < layout::kVectors; v++) {
-                const uint2 steps = reinterpret_cast<const uint2 *>(shared + v * layout::kNext + layout::lane_at())[half];
-                codes[v] = {steps.x, steps.y, 0, 0};
-            }
-            load_scales(shared);
+        if constexpr (kApart) {
+            layout::load_half(shared, half, codes), scales.load_half(shared, half);
             fragments<true>(0, a);
         } else {
             load(shared);
             fragments<true>(half, a);
         }
     }
-    // Of rows g and g+8 for a half: what the products of its parts are multiplied by, and by what the sum of activations. block is f8block's scale.
-    __device__ void factors(int half, float block, float2 (&by)[kParts]) const {
-        if constexpr (layout::kSix) {
-            const uint32_t bytes = half ? scales[0].y : scales[0].x;
-            by[0] = six_scales<0>(bytes, scales[1].x), by[1] = six_scales<1>(bytes, scales[1].x);
-        } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
-            by[0] = {block, block};
-        } else {
-            const float2 d = of_half(scales[0], scales[1], half);
-            by[0] = {d.x, kScheme == ATLAS_SCHEME_Q4_1 ? d.y * 0x1p-4f : d.y};
-        }
-    }
-    __device__ float2 minima(int half) const { return of_half(scales[1], scales[1], half); }
-
-  private:
-    __device__ static float2 of_half(uint2 first, uint2 second, int half) {
-        if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
-            const uint32_t w = half ? second.x : first.x;
-            return __half22float2(reinterpret_cast<const __half2 &>(w));
-        }
-        const float2 g = __half22float2(reinterpret_cast<const __half2 &>(first.x)), g8 = __half22float2(reinterpret_cast<const __half2 &>(first.y));
-        return half ? float2{g.y, g8.y} : float2{g.x, g8.x};
-    }
+    __device__ void factors(int half, float block, float2 (&by)[kParts]) const { scales.factors(half, block, by); }
+    __device__ float2 minima(int half) const { return scales.minima(half); }
 };
 
 template <>
