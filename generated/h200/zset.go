@@ -315,10 +315,11 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_split_16",
 	"atlas_linear_q8_0_split_32_middle",
 	"atlas_linear_q8_0_split_32",
+	"atlas_linear_q8_0_split_64_small_8",
+	"atlas_linear_q8_0_split_64_narrow_3",
+	"atlas_linear_q8_0_split_64_single",
 	"atlas_linear_q8_0_split_64_large",
 	"atlas_linear_q8_0_split_64_middle",
-	"atlas_linear_q8_0_split_64_small",
-	"atlas_linear_q8_0_split_64",
 	"atlas_linear_q8_0_wide_128_4",
 	"atlas_linear_q8_0_wide_128_3",
 	"atlas_linear_q8_0_wide_128_2",
@@ -346,10 +347,11 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_split_16_small",
 	"atlas_linear_q4_0_split_16",
 	"atlas_linear_q4_0_split_32_middle",
+	"atlas_linear_q4_0_split_64_small_8",
+	"atlas_linear_q4_0_split_64_narrow_3",
+	"atlas_linear_q4_0_split_64_single",
 	"atlas_linear_q4_0_split_64_large",
 	"atlas_linear_q4_0_split_64_middle",
-	"atlas_linear_q4_0_split_64_small",
-	"atlas_linear_q4_0_split_64",
 	"atlas_linear_q4_0_wide_128_4",
 	"atlas_linear_q4_0_wide_128_3",
 	"atlas_linear_q4_0_wide_128_2",
@@ -376,10 +378,11 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_split_16",
 	"atlas_linear_q4_1_split_32_middle",
 	"atlas_linear_q4_1_split_32",
+	"atlas_linear_q4_1_split_64_small_8",
+	"atlas_linear_q4_1_split_64_narrow_3",
+	"atlas_linear_q4_1_split_64_single",
 	"atlas_linear_q4_1_split_64_large",
 	"atlas_linear_q4_1_split_64_middle",
-	"atlas_linear_q4_1_split_64_small",
-	"atlas_linear_q4_1_split_64",
 	"atlas_linear_q4_1_wide_128_4",
 	"atlas_linear_q4_1_wide_128_3",
 	"atlas_linear_q4_1_wide_128_2",
@@ -407,16 +410,15 @@ var Kernels = [...]string{
 	"atlas_linear_f8_split_16",
 	"atlas_linear_f8_split_32_middle",
 	"atlas_linear_f8_split_32",
+	"atlas_linear_f8_split_64_small_8",
+	"atlas_linear_f8_split_64_narrow_3",
+	"atlas_linear_f8_split_64_single",
 	"atlas_linear_f8_split_64_large",
 	"atlas_linear_f8_split_64_middle",
-	"atlas_linear_f8_split_64_small",
-	"atlas_linear_f8_split_64",
 	"atlas_linear_f8_e4m3_128x128_0",
 	"atlas_linear_f8_e4m3_128x128_1",
 	"atlas_linear_f8_e4m3_64x128_0",
 	"atlas_linear_f8_e4m3_64x128_1",
-	"atlas_linear_f8_e4m3_64x64_0",
-	"atlas_linear_f8_e4m3_64x64_1",
 	"atlas_linear_f8_wide_128_4",
 	"atlas_linear_f8_wide_128_3",
 	"atlas_linear_f8_wide_128_2",
@@ -433,6 +435,9 @@ var Kernels = [...]string{
 	"atlas_linear_f8_4_long",
 	"atlas_linear_f8_8_long",
 	"atlas_linear_f8",
+	"atlas_linear_f8block_split_16_narrow",
+	"atlas_linear_f8block_split_32_narrow_8",
+	"atlas_linear_f8block_split_32_narrow_5",
 	"atlas_linear_f8block_split_32_large",
 	"atlas_linear_f8block_split_16_large",
 	"atlas_linear_f8block_split_16_middle",
@@ -440,14 +445,17 @@ var Kernels = [...]string{
 	"atlas_linear_f8block_split_16",
 	"atlas_linear_f8block_split_32_middle",
 	"atlas_linear_f8block_split_32",
+	"atlas_linear_f8block_split_64_small_6",
+	"atlas_linear_f8block_split_64_small_8",
+	"atlas_linear_f8block_split_64_narrow_3",
+	"atlas_linear_f8block_split_64_single",
+	"atlas_linear_f8block_split_64_middle",
 	"atlas_linear_f8block_e4m3_128x192_0",
 	"atlas_linear_f8block_e4m3_128x192_1",
 	"atlas_linear_f8block_e4m3_128x128_0",
 	"atlas_linear_f8block_e4m3_128x128_1",
 	"atlas_linear_f8block_e4m3_64x128_0",
 	"atlas_linear_f8block_e4m3_64x128_1",
-	"atlas_linear_f8block_e4m3_64x64_0",
-	"atlas_linear_f8block_e4m3_64x64_1",
 	"atlas_linear_f8block_wide",
 	"atlas_linear_f8block_held_1",
 	"atlas_linear_f8block_held_4",
@@ -465,6 +473,10 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_32_narrow_8",
 	"atlas_linear_nvfp4_split_32_narrow_5",
 	"atlas_linear_nvfp4_split_32_narrow_4",
+	"atlas_linear_nvfp4_split_64_small_6",
+	"atlas_linear_nvfp4_split_64_small_8",
+	"atlas_linear_nvfp4_split_64_narrow_3",
+	"atlas_linear_nvfp4_split_64_single",
 	"atlas_linear_nvfp4_split_16_large",
 	"atlas_linear_nvfp4_split_16_middle",
 	"atlas_linear_nvfp4_split_16_small_4",
@@ -473,8 +485,6 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_32_middle",
 	"atlas_linear_nvfp4_split_64_large",
 	"atlas_linear_nvfp4_split_64_middle",
-	"atlas_linear_nvfp4_split_64_small",
-	"atlas_linear_nvfp4_split_64",
 	"atlas_linear_nvfp4_wide_128_4",
 	"atlas_linear_nvfp4_wide_128_3",
 	"atlas_linear_nvfp4_wide_128_2",
@@ -506,10 +516,11 @@ var Kernels = [...]string{
 	"atlas_linear_q6_k_split_16_small",
 	"atlas_linear_q6_k_split_16",
 	"atlas_linear_q6_k_split_32_middle",
+	"atlas_linear_q6_k_split_64_small_8",
+	"atlas_linear_q6_k_split_64_narrow_3",
+	"atlas_linear_q6_k_split_64_single",
 	"atlas_linear_q6_k_split_64_large",
 	"atlas_linear_q6_k_split_64_middle",
-	"atlas_linear_q6_k_split_64_small",
-	"atlas_linear_q6_k_split_64",
 	"atlas_linear_q6_k_wide_128_4",
 	"atlas_linear_q6_k_wide_128_3",
 	"atlas_linear_q6_k_wide_128_2",
@@ -548,9 +559,9 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_split_16_add",
 	"atlas_linear_q8_0_split_32_middle_add",
 	"atlas_linear_q8_0_split_32_add",
+	"atlas_linear_q8_0_split_64_small_8_add",
+	"atlas_linear_q8_0_split_64_narrow_3_add",
 	"atlas_linear_q8_0_split_64_middle_add",
-	"atlas_linear_q8_0_split_64_small_add",
-	"atlas_linear_q8_0_split_64_add",
 	"atlas_linear_q8_0_fixed_1_short_add",
 	"atlas_linear_q8_0_fixed_1_add",
 	"atlas_linear_q8_0_1_short_add",
@@ -568,9 +579,9 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_split_16_small_add",
 	"atlas_linear_q4_0_split_16_add",
 	"atlas_linear_q4_0_split_32_middle_add",
+	"atlas_linear_q4_0_split_64_small_8_add",
+	"atlas_linear_q4_0_split_64_narrow_3_add",
 	"atlas_linear_q4_0_split_64_middle_add",
-	"atlas_linear_q4_0_split_64_small_add",
-	"atlas_linear_q4_0_split_64_add",
 	"atlas_linear_q4_0_fixed_1_short_add",
 	"atlas_linear_q4_0_fixed_1_add",
 	"atlas_linear_q4_0_1_short_add",
@@ -587,9 +598,9 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_split_16_add",
 	"atlas_linear_q4_1_split_32_middle_add",
 	"atlas_linear_q4_1_split_32_add",
+	"atlas_linear_q4_1_split_64_small_8_add",
+	"atlas_linear_q4_1_split_64_narrow_3_add",
 	"atlas_linear_q4_1_split_64_middle_add",
-	"atlas_linear_q4_1_split_64_small_add",
-	"atlas_linear_q4_1_split_64_add",
 	"atlas_linear_q4_1_fixed_1_short_add",
 	"atlas_linear_q4_1_fixed_1_add",
 	"atlas_linear_q4_1_1_short_add",
@@ -607,9 +618,9 @@ var Kernels = [...]string{
 	"atlas_linear_f8_split_16_add",
 	"atlas_linear_f8_split_32_middle_add",
 	"atlas_linear_f8_split_32_add",
+	"atlas_linear_f8_split_64_small_8_add",
+	"atlas_linear_f8_split_64_narrow_3_add",
 	"atlas_linear_f8_split_64_middle_add",
-	"atlas_linear_f8_split_64_small_add",
-	"atlas_linear_f8_split_64_add",
 	"atlas_linear_f8_half_1_short_add",
 	"atlas_linear_f8_half_1_add",
 	"atlas_linear_f8_1_short_add",
@@ -619,11 +630,18 @@ var Kernels = [...]string{
 	"atlas_linear_f8_4_long_add",
 	"atlas_linear_f8_8_long_add",
 	"atlas_linear_f8block_held_16_add",
+	"atlas_linear_f8block_split_16_narrow_add",
+	"atlas_linear_f8block_split_32_narrow_8_add",
+	"atlas_linear_f8block_split_32_narrow_5_add",
 	"atlas_linear_f8block_split_16_middle_add",
 	"atlas_linear_f8block_split_16_small_add",
 	"atlas_linear_f8block_split_16_add",
 	"atlas_linear_f8block_split_32_middle_add",
 	"atlas_linear_f8block_split_32_add",
+	"atlas_linear_f8block_split_64_small_6_add",
+	"atlas_linear_f8block_split_64_small_8_add",
+	"atlas_linear_f8block_split_64_narrow_3_add",
+	"atlas_linear_f8block_split_64_middle_add",
 	"atlas_linear_f8block_held_1_add",
 	"atlas_linear_f8block_held_4_add",
 	"atlas_linear_f8block_half_1_short_add",
@@ -639,13 +657,14 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_32_narrow_8_add",
 	"atlas_linear_nvfp4_split_32_narrow_5_add",
 	"atlas_linear_nvfp4_split_32_narrow_4_add",
+	"atlas_linear_nvfp4_split_64_small_6_add",
+	"atlas_linear_nvfp4_split_64_small_8_add",
+	"atlas_linear_nvfp4_split_64_narrow_3_add",
 	"atlas_linear_nvfp4_split_16_middle_add",
 	"atlas_linear_nvfp4_split_16_small_4_add",
 	"atlas_linear_nvfp4_split_16_add",
 	"atlas_linear_nvfp4_split_32_middle_add",
 	"atlas_linear_nvfp4_split_64_middle_add",
-	"atlas_linear_nvfp4_split_64_small_add",
-	"atlas_linear_nvfp4_split_64_add",
 	"atlas_linear_nvfp4_held_1_add",
 	"atlas_linear_nvfp4_held_4_add",
 	"atlas_linear_nvfp4_held_4_two_add",
@@ -667,9 +686,9 @@ var Kernels = [...]string{
 	"atlas_linear_q6_k_split_16_small_add",
 	"atlas_linear_q6_k_split_16_add",
 	"atlas_linear_q6_k_split_32_middle_add",
+	"atlas_linear_q6_k_split_64_small_8_add",
+	"atlas_linear_q6_k_split_64_narrow_3_add",
 	"atlas_linear_q6_k_split_64_middle_add",
-	"atlas_linear_q6_k_split_64_small_add",
-	"atlas_linear_q6_k_split_64_add",
 	"atlas_linear_q6_k_fixed_1_short_add",
 	"atlas_linear_q6_k_fixed_1_add",
 	"atlas_linear_q6_k_1_short_add",
@@ -1449,7 +1468,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml:182;
 // kernels/h200/base/bf16/linear_few.toml:199;
 // kernels/h200/frag/few.toml:41, 115, 127, 139;
-// kernels/h200/base/f8/linear_split.toml:138;
+// kernels/h200/base/f8/linear_split.toml:79;
 // kernels/h200/e4m3/half.toml:52;
 // kernels/h200/e4m3/fused.toml:50, 62, 74;
 // kernels/h200/base/f8block/linear_wide.toml:89, 109;
@@ -1574,22 +1593,28 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/frag/split_16_narrow.toml:3;
 // kernels/h200/frag/split_32_narrow.toml:3, 18;
 // kernels/h200/frag/split_32_large.toml:2;
-// kernels/h200/frag/split.toml:3, 17, 32, 47, 62;
+// kernels/h200/frag/split.toml:4, 18, 33, 48, 63;
 // kernels/h200/frag/split_32.toml:2;
-// kernels/h200/frag/split_64.toml:3, 17, 32, 47;
+// kernels/h200/frag/split_64_small_8.toml:3;
+// kernels/h200/frag/split_64_narrow_3.toml:3;
+// kernels/h200/frag/split_64_single.toml:3;
+// kernels/h200/frag/split_64_large.toml:3;
+// kernels/h200/frag/split_64_middle.toml:3;
 // kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 87;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/frag/split_32_narrow_4.toml:2;
 // kernels/h200/frag/linear_few.toml:3, 16, 29, 42, 55;
 // kernels/h200/e4m3/split_32_large.toml:2;
-// kernels/h200/base/f8/linear_split.toml:2, 16, 31, 46, 98, 118, 158;
+// kernels/h200/e4m3/split_64_middle.toml:3;
+// kernels/h200/base/f8/linear_split.toml:39, 59;
 // kernels/h200/e4m3/half.toml:2, 15;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129, 148;
+// kernels/h200/frag/split_64_small_6.toml:3;
+// kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/nvfp4/linear_split.toml:2, 16, 31, 46, 61, 75, 90, 104, 119, 134;
+// kernels/h200/base/nvfp4/linear_split.toml:2, 16, 31, 46, 61, 75, 90;
 // kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106, 119.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
@@ -1669,14 +1694,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearQ8_0Split_32(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ8_0Split_64Small_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ8_0Split_64Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ8_0Split_64Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ8_0Split_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ8_0Split_64Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ8_0Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ8_0Split_64(q, a)
+			s.launchLinearQ8_0Split_64Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ8_0Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
@@ -1720,7 +1747,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Split_32Narrow_8(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
 			s.launchLinearQ4_0Split_32Narrow_5(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 7936:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 5120:
 			s.launchLinearQ4_0Split_32Narrow_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 12288:
 			s.launchLinearQ4_0Split_32Large(q, a)
@@ -1734,14 +1761,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Split_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
 			s.launchLinearQ4_0Split_32Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ4_0Split_64Small_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ4_0Split_64Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ4_0Split_64Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ4_0Split_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ4_0Split_64Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ4_0Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ4_0Split_64(q, a)
+			s.launchLinearQ4_0Split_64Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ4_0Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
@@ -1797,14 +1826,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearQ4_1Split_32(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ4_1Split_64Small_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ4_1Split_64Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ4_1Split_64Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ4_1Split_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ4_1Split_64Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ4_1Split_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ4_1Split_64(q, a)
+			s.launchLinearQ4_1Split_64Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ4_1Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
@@ -1862,20 +1893,20 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearF8Split_32(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 12288 && (a.Rows <= 32 || a.W.Rounding != op.RoundingE4M3xRow || int64(a.W.Cols)%128 != 0):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearF8Split_64Small_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearF8Split_64Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearF8Split_64Single(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearF8Split_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 5760 && (a.Rows <= 32 || a.W.Rounding != op.RoundingE4M3xRow || int64(a.W.Cols)%128 != 0):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearF8Split_64Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearF8Split_64Small(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && (a.Rows <= 32 || a.W.Rows <= 5760 || a.W.Rounding != op.RoundingE4M3xRow || int64(a.W.Cols)%128 != 0):
-			s.launchLinearF8Split_64(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && a.Rows > 64 && (int64(a.W.Cols)%256 != 0 || a.W.Cols < 1024 || 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 80*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
 			s.launchLinearF8E4m3_128x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && a.W.Cols >= 1024 && a.Rows > 64:
 			s.launchLinearF8E4m3_64x128(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.Rows > 32:
-			s.launchLinearF8E4m3_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearF8Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
@@ -1911,6 +1942,12 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 		}
 	case op.SchemeF8Block:
 		switch {
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
+			s.launchLinearF8blockSplit_16Narrow(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
+			s.launchLinearF8blockSplit_32Narrow_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
+			s.launchLinearF8blockSplit_32Narrow_5(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 12288:
 			s.launchLinearF8blockSplit_32Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
@@ -1925,15 +1962,23 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8blockSplit_32Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearF8blockSplit_32(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2048:
+			s.launchLinearF8blockSplit_64Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearF8blockSplit_64Small_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearF8blockSplit_64Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearF8blockSplit_64Single(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearF8blockSplit_64Middle(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 137*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2+131)/132) <= min(100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 75*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
 			s.launchLinearF8blockE4m3_128x192(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && (int64(a.W.Cols)%256 != 0 || 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 75*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
 			s.launchLinearF8blockE4m3_128x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%256 == 0 && a.Rows > 64:
 			s.launchLinearF8blockE4m3_64x128(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 32:
-			s.launchLinearF8blockE4m3_64x64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && (a.Rows > 64 || a.Rows > 32 && a.W.Rows >= 6144):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearF8blockWide(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
 			s.launchLinearF8blockHeld_1(q, a)
@@ -1968,8 +2013,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_32Narrow_8(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
 			s.launchLinearNvfp4Split_32Narrow_5(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 7936:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 5120:
 			s.launchLinearNvfp4Split_32Narrow_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2048:
+			s.launchLinearNvfp4Split_64Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearNvfp4Split_64Small_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearNvfp4Split_64Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearNvfp4Split_64Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 12288:
 			s.launchLinearNvfp4Split_16Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
@@ -1982,14 +2035,10 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_32Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 5120:
 			s.launchLinearNvfp4Split_32Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 12288:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearNvfp4Split_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 4992:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2048:
-			s.launchLinearNvfp4Split_64Small(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
-			s.launchLinearNvfp4Split_64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearNvfp4Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
@@ -2041,7 +2090,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6KSplit_32Narrow_8(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
 			s.launchLinearQ6KSplit_32Narrow_5(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 7936:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 5120:
 			s.launchLinearQ6KSplit_32Narrow_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 12288:
 			s.launchLinearQ6KSplit_32Large(q, a)
@@ -2055,14 +2104,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6KSplit_16(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
 			s.launchLinearQ6KSplit_32Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearQ6KSplit_64Small_8(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ6KSplit_64Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ6KSplit_64Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 12288:
 			s.launchLinearQ6KSplit_64Large(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ6KSplit_64Middle(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ6KSplit_64Small(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ6KSplit_64(q, a)
+			s.launchLinearQ6KSplit_64Middle(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ6KWide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
@@ -2106,20 +2157,23 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/frag/split_16_small_6.toml:2;
 // kernels/h200/frag/split_16_narrow.toml:3;
 // kernels/h200/frag/split_32_narrow.toml:3, 18;
-// kernels/h200/frag/split.toml:17, 32, 47, 62;
+// kernels/h200/frag/split.toml:18, 33, 48, 63;
 // kernels/h200/frag/split_32.toml:2;
-// kernels/h200/frag/split_64.toml:17, 32, 47;
+// kernels/h200/frag/split_64_small_8.toml:3;
+// kernels/h200/frag/split_64_narrow_3.toml:3;
+// kernels/h200/frag/split_64_middle.toml:3;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
 // kernels/h200/frag/split_32_narrow_4.toml:2;
 // kernels/h200/frag/linear_few.toml:3, 16, 29, 42;
-// kernels/h200/base/f8/linear_split.toml:16, 31, 46;
+// kernels/h200/e4m3/split_64_middle.toml:3;
 // kernels/h200/e4m3/half.toml:2, 15;
 // kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
 // kernels/h200/base/f8block/linear_held.toml:2;
+// kernels/h200/frag/split_64_small_6.toml:3;
 // kernels/h200/frag/held.toml:2, 16;
 // kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/nvfp4/linear_split.toml:16, 31, 46, 75, 104, 119, 134;
+// kernels/h200/base/nvfp4/linear_split.toml:16, 31, 46, 75;
 // kernels/h200/base/nvfp4/linear_held.toml:15;
 // kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106.
 func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
@@ -2175,12 +2229,12 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ8_0Split_32MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearQ8_0Split_32Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ8_0Split_64MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ8_0Split_64SmallAdd(q, a)
+			s.launchLinearQ8_0Split_64Small_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ8_0Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ8_0Split_64Add(q, a)
+			s.launchLinearQ8_0Split_64MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ8_0Fixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2210,7 +2264,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ4_0Split_32Narrow_8Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
 			s.launchLinearQ4_0Split_32Narrow_5Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 7936:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 5120:
 			s.launchLinearQ4_0Split_32Narrow_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ4_0Split_16MiddleAdd(q, a)
@@ -2220,12 +2274,12 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ4_0Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
 			s.launchLinearQ4_0Split_32MiddleAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ4_0Split_64MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ4_0Split_64SmallAdd(q, a)
+			s.launchLinearQ4_0Split_64Small_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ4_0Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ4_0Split_64Add(q, a)
+			s.launchLinearQ4_0Split_64MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_0Fixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2263,12 +2317,12 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ4_1Split_32MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearQ4_1Split_32Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ4_1Split_64MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ4_1Split_64SmallAdd(q, a)
+			s.launchLinearQ4_1Split_64Small_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ4_1Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ4_1Split_64Add(q, a)
+			s.launchLinearQ4_1Split_64MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_1Fixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2308,12 +2362,12 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearF8Split_32MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearF8Split_32Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 5760 && (a.Rows <= 32 || a.W.Rounding != op.RoundingE4M3xRow || int64(a.W.Cols)%128 != 0):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearF8Split_64Small_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearF8Split_64Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearF8Split_64MiddleAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearF8Split_64SmallAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && (a.Rows <= 32 || a.W.Rows <= 5760 || a.W.Rounding != op.RoundingE4M3xRow || int64(a.W.Cols)%128 != 0):
-			s.launchLinearF8Split_64Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 4096:
 			s.launchLinearF8Half_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 12288:
@@ -2337,6 +2391,12 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 		switch {
 		case !s.has.exact && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 2080 && int64(a.W.Rows)%16 == 0 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096:
 			s.launchLinearF8blockHeld_16Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 3072 && a.W.Rows <= 4096:
+			s.launchLinearF8blockSplit_16NarrowAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 3072:
+			s.launchLinearF8blockSplit_32Narrow_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
+			s.launchLinearF8blockSplit_32Narrow_5Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearF8blockSplit_16MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows <= 3072:
@@ -2347,6 +2407,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearF8blockSplit_32MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32:
 			s.launchLinearF8blockSplit_32Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2048:
+			s.launchLinearF8blockSplit_64Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearF8blockSplit_64Small_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearF8blockSplit_64Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
+			s.launchLinearF8blockSplit_64MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
 			s.launchLinearF8blockHeld_1Add(q, a)
 		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
@@ -2380,8 +2448,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearNvfp4Split_32Narrow_8Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
 			s.launchLinearNvfp4Split_32Narrow_5Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 7936:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 5120:
 			s.launchLinearNvfp4Split_32Narrow_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2048:
+			s.launchLinearNvfp4Split_64Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
+			s.launchLinearNvfp4Split_64Small_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearNvfp4Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 5120:
 			s.launchLinearNvfp4Split_16MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 2048 && a.W.Rows <= 3072:
@@ -2390,12 +2464,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearNvfp4Split_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 5120:
 			s.launchLinearNvfp4Split_32MiddleAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64 && a.W.Rows > 4992:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64MiddleAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2048:
-			s.launchLinearNvfp4Split_64SmallAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 64:
-			s.launchLinearNvfp4Split_64Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
 			s.launchLinearNvfp4Held_1Add(q, a)
 		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
@@ -2433,7 +2503,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ6KSplit_32Narrow_8Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows <= 4096:
 			s.launchLinearQ6KSplit_32Narrow_5Add(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 7936:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 32 && a.W.Rows > 4096 && a.W.Rows <= 5120:
 			s.launchLinearQ6KSplit_32Narrow_4Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 16 && a.W.Rows > 4992:
 			s.launchLinearQ6KSplit_16MiddleAdd(q, a)
@@ -2443,12 +2513,12 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ6KSplit_16Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 8 && a.Rows <= 32 && a.W.Rows > 4992:
 			s.launchLinearQ6KSplit_32MiddleAdd(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows > 5760:
-			s.launchLinearQ6KSplit_64MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 2880:
-			s.launchLinearQ6KSplit_64SmallAdd(q, a)
+			s.launchLinearQ6KSplit_64Small_8Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64 && a.W.Rows <= 4608:
+			s.launchLinearQ6KSplit_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
-			s.launchLinearQ6KSplit_64Add(q, a)
+			s.launchLinearQ6KSplit_64MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ6KFixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2480,11 +2550,11 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 // kernels/h200/frag/few.toml:53;
 // kernels/h200/base/q8_0/linear_few.toml:65, 77, 89, 101, 113, 125;
 // kernels/h200/frag/linear_few.toml:67, 79, 91, 103, 115, 127;
-// kernels/h200/base/f8/linear_split.toml:61, 73, 85;
+// kernels/h200/base/f8/linear_split.toml:2, 14, 26;
 // kernels/h200/base/f8/linear_few.toml:91, 103, 115, 127, 139, 151;
 // kernels/h200/base/f8block/linear_wide.toml:3, 15;
 // kernels/h200/base/f8block/linear_few.toml:91, 103, 115, 127, 139, 151;
-// kernels/h200/base/nvfp4/linear_split.toml:149, 161;
+// kernels/h200/base/nvfp4/linear_split.toml:104, 116;
 // kernels/h200/base/nvfp4/linear_few.toml:130, 142, 154.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
@@ -4654,7 +4724,7 @@ func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_split.toml:138, order e4m3, activations rounded to e4m3xrow.
+// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_split.toml:79, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
@@ -5200,7 +5270,7 @@ func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Large: kernels/h200/frag/split.toml:3, order warps_2.
+// launchLinearQ8_0Split_16Large: kernels/h200/frag/split.toml:4, order warps_2.
 func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5215,9 +5285,9 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml:17, order warps_4.
+// launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml:18, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5230,7 +5300,7 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
+// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml:33, order warps_8.
 func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5245,7 +5315,7 @@ func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:47, order warps_6.
+// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:48, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5260,9 +5330,9 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5290,9 +5360,9 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Large: kernels/h200/frag/split_64.toml:3, order split_2.
-func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ8_0Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ8_0Split_64Small_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5305,9 +5375,9 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Middle: kernels/h200/frag/split_64.toml:17, order split_4.
-func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ8_0Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ8_0Split_64Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5320,9 +5390,9 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Small: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ8_0Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+func (s *Set) launchLinearQ8_0Split_64Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5335,9 +5405,9 @@ func (s *Set) launchLinearQ8_0Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ8_0Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5347,6 +5417,21 @@ func (s *Set) launchLinearQ8_0Split_64(q op.Stream, a op.Linear) {
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[301], g)
+	}
+}
+
+// launchLinearQ8_0Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -5361,7 +5446,7 @@ func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -5376,7 +5461,7 @@ func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -5391,7 +5476,7 @@ func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -5406,7 +5491,7 @@ func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[306], g)
 	}
 }
 
@@ -5421,7 +5506,7 @@ func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[307], g)
 	}
 }
 
@@ -5436,7 +5521,7 @@ func (s *Set) launchLinearQ8_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[308], g)
 	}
 }
 
@@ -5451,7 +5536,7 @@ func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[309], g)
 	}
 }
 
@@ -5459,7 +5544,7 @@ func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[310], g)
 	}
 }
 
@@ -5467,7 +5552,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[311], g)
 	}
 }
 
@@ -5475,7 +5560,7 @@ func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -5483,7 +5568,7 @@ func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -5491,7 +5576,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -5499,7 +5584,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
@@ -5507,7 +5592,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[316], g)
 	}
 }
 
@@ -5515,7 +5600,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[317], g)
 	}
 }
 
@@ -5523,7 +5608,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
@@ -5538,7 +5623,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
@@ -5553,7 +5638,7 @@ func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
@@ -5568,7 +5653,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[321], g)
 	}
 }
 
@@ -5583,7 +5668,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -5598,7 +5683,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -5613,28 +5698,13 @@ func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[323], g)
-	}
-}
-
-// launchLinearQ4_0Split_16Large: kernels/h200/frag/split.toml:3, order warps_2.
-func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[324], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml:17, order warps_4.
-func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_0Split_16Large: kernels/h200/frag/split.toml:4, order warps_2.
+func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5647,9 +5717,9 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
-func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml:18, order warps_2.
+func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5662,9 +5732,9 @@ func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:47, order warps_6.
-func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml:33, order warps_8.
+func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5677,9 +5747,24 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:48, order warps_6.
+func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[328], g)
+	}
+}
+
+// launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5688,28 +5773,13 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[328], g)
-	}
-}
-
-// launchLinearQ4_0Split_64Large: kernels/h200/frag/split_64.toml:3, order split_2.
-func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[329], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Middle: kernels/h200/frag/split_64.toml:17, order split_4.
-func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_0Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ4_0Split_64Small_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5722,9 +5792,9 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Small: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_0Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ4_0Split_64Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5737,9 +5807,9 @@ func (s *Set) launchLinearQ4_0Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_0Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+func (s *Set) launchLinearQ4_0Split_64Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5749,6 +5819,36 @@ func (s *Set) launchLinearQ4_0Split_64(q op.Stream, a op.Linear) {
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[332], g)
+	}
+}
+
+// launchLinearQ4_0Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[333], g)
+	}
+}
+
+// launchLinearQ4_0Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -5763,7 +5863,7 @@ func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -5778,7 +5878,7 @@ func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -5793,7 +5893,7 @@ func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -5808,7 +5908,7 @@ func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -5823,7 +5923,7 @@ func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -5838,7 +5938,7 @@ func (s *Set) launchLinearQ4_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -5853,7 +5953,7 @@ func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -5861,7 +5961,7 @@ func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -5869,7 +5969,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -5877,7 +5977,7 @@ func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -5885,7 +5985,7 @@ func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -5893,7 +5993,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -5901,7 +6001,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[347], g)
 	}
 }
 
@@ -5909,7 +6009,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[348], g)
 	}
 }
 
@@ -5917,7 +6017,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[349], g)
 	}
 }
 
@@ -5925,7 +6025,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[350], g)
 	}
 }
 
@@ -5940,7 +6040,7 @@ func (s *Set) launchLinearQ4_1Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[351], g)
 	}
 }
 
@@ -5955,7 +6055,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[352], g)
 	}
 }
 
@@ -5970,7 +6070,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -5985,43 +6085,13 @@ func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[352], g)
-	}
-}
-
-// launchLinearQ4_1Split_16Large: kernels/h200/frag/split.toml:3, order warps_2.
-func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[353], g)
-	}
-}
-
-// launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml:17, order warps_4.
-func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[354], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml:32, order warps_8.
-func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_1Split_16Large: kernels/h200/frag/split.toml:4, order warps_2.
+func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6034,9 +6104,9 @@ func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:47, order warps_6.
-func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml:18, order warps_4.
+func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6049,9 +6119,39 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml:33, order warps_8.
+func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[357], g)
+	}
+}
+
+// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:48, order warps_6.
+func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[358], g)
+	}
+}
+
+// launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6060,7 +6160,7 @@ func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
@@ -6075,43 +6175,13 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[358], g)
-	}
-}
-
-// launchLinearQ4_1Split_64Large: kernels/h200/frag/split_64.toml:3, order split_2.
-func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[359], g)
-	}
-}
-
-// launchLinearQ4_1Split_64Middle: kernels/h200/frag/split_64.toml:17, order split_4.
-func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[360], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Small: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_1Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ4_1Split_64Small_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6124,9 +6194,9 @@ func (s *Set) launchLinearQ4_1Split_64Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearQ4_1Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ4_1Split_64Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6136,6 +6206,51 @@ func (s *Set) launchLinearQ4_1Split_64(q op.Stream, a op.Linear) {
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[362], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+func (s *Set) launchLinearQ4_1Split_64Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[363], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[364], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -6150,7 +6265,7 @@ func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -6165,7 +6280,7 @@ func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -6180,7 +6295,7 @@ func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -6195,7 +6310,7 @@ func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -6210,7 +6325,7 @@ func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -6225,7 +6340,7 @@ func (s *Set) launchLinearQ4_1Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -6240,7 +6355,7 @@ func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -6248,7 +6363,7 @@ func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -6256,7 +6371,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -6264,7 +6379,7 @@ func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -6272,7 +6387,7 @@ func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -6280,7 +6395,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
@@ -6288,7 +6403,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -6296,7 +6411,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[379], g)
 	}
 }
 
@@ -6304,7 +6419,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -6312,7 +6427,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -6327,7 +6442,7 @@ func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
@@ -6342,7 +6457,7 @@ func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -6357,7 +6472,7 @@ func (s *Set) launchLinearF8Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -6372,13 +6487,13 @@ func (s *Set) launchLinearF8Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
 // launchLinearF8Split_32Large: kernels/h200/e4m3/split_32_large.toml:2, order split_1.
 func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6387,58 +6502,13 @@ func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[383], g)
-	}
-}
-
-// launchLinearF8Split_16Large: kernels/h200/frag/split.toml:3, order split_2.
-func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[384], g)
-	}
-}
-
-// launchLinearF8Split_16Middle: kernels/h200/frag/split.toml:17, order split_4.
-func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[385], g)
-	}
-}
-
-// launchLinearF8Split_16Small: kernels/h200/frag/split.toml:32, order split_8.
-func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[386], g)
 	}
 }
 
-// launchLinearF8Split_16: kernels/h200/frag/split.toml:47, order split_6.
-func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearF8Split_16Large: kernels/h200/frag/split.toml:4, order split_2.
+func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6451,9 +6521,54 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_32Middle: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearF8Split_16Middle: kernels/h200/frag/split.toml:18, order split_2.
+func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[388], g)
+	}
+}
+
+// launchLinearF8Split_16Small: kernels/h200/frag/split.toml:33, order split_8.
+func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[389], g)
+	}
+}
+
+// launchLinearF8Split_16: kernels/h200/frag/split.toml:48, order split_6.
+func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[390], g)
+	}
+}
+
+// launchLinearF8Split_32Middle: kernels/h200/frag/split.toml:63, order split_4.
 func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6462,7 +6577,7 @@ func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[391], g)
 	}
 }
 
@@ -6477,58 +6592,13 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[389], g)
-	}
-}
-
-// launchLinearF8Split_64Large: kernels/h200/base/f8/linear_split.toml:2, order split_2.
-func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[390], g)
-	}
-}
-
-// launchLinearF8Split_64Middle: kernels/h200/base/f8/linear_split.toml:16, order split_4.
-func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[391], g)
-	}
-}
-
-// launchLinearF8Split_64Small: kernels/h200/base/f8/linear_split.toml:31, order split_8.
-func (s *Set) launchLinearF8Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[392], g)
 	}
 }
 
-// launchLinearF8Split_64: kernels/h200/base/f8/linear_split.toml:46, order split_4.
-func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearF8Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearF8Split_64Small_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6541,42 +6611,89 @@ func (s *Set) launchLinearF8Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_split.toml:98, order e4m3, activations rounded to e4m3xrow.
-func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
-	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearF8Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearF8Split_64Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[394], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchLinearF8Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+func (s *Set) launchLinearF8Split_64Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[395], g)
 	}
 }
 
-// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_split.toml:118, order e4m3_halves, activations rounded to e4m3xrow.
-func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
-	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearF8Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[396], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchLinearF8Split_64Middle: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
+func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[397], g)
 	}
 }
 
-// launchLinearF8E4m3_64x64: kernels/h200/base/f8/linear_split.toml:158, order e4m3_few, activations rounded to e4m3xrow.
-func (s *Set) launchLinearF8E4m3_64x64(q op.Stream, a op.Linear) {
+// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_split.toml:39, order e4m3, activations rounded to e4m3xrow.
+func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[398], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[399], g)
+	}
+}
+
+// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_split.toml:59, order e4m3_halves, activations rounded to e4m3xrow.
+func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
+	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[400], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[401], g)
 	}
 }
 
@@ -6591,7 +6708,7 @@ func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[402], g)
 	}
 }
 
@@ -6606,7 +6723,7 @@ func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -6621,7 +6738,7 @@ func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -6636,7 +6753,7 @@ func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
@@ -6651,7 +6768,7 @@ func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
@@ -6666,7 +6783,7 @@ func (s *Set) launchLinearF8Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
@@ -6681,7 +6798,7 @@ func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -6689,7 +6806,7 @@ func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
@@ -6697,7 +6814,7 @@ func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[410], g)
 	}
 }
 
@@ -6705,7 +6822,7 @@ func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[411], g)
 	}
 }
 
@@ -6713,7 +6830,7 @@ func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[412], g)
 	}
 }
 
@@ -6721,7 +6838,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[413], g)
 	}
 }
 
@@ -6729,7 +6846,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[414], g)
 	}
 }
 
@@ -6737,7 +6854,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[415], g)
 	}
 }
 
@@ -6745,7 +6862,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[416], g)
 	}
 }
 
@@ -6753,43 +6870,13 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[415], g)
-	}
-}
-
-// launchLinearF8blockSplit_32Large: kernels/h200/e4m3/split_32_large.toml:2, order split_1.
-func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[416], g)
-	}
-}
-
-// launchLinearF8blockSplit_16Large: kernels/h200/frag/split.toml:3, order split_2.
-func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[417], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Middle: kernels/h200/frag/split.toml:17, order split_4.
-func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearF8blockSplit_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
+func (s *Set) launchLinearF8blockSplit_16Narrow(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6802,7 +6889,82 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_16Small: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearF8blockSplit_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+func (s *Set) launchLinearF8blockSplit_32Narrow_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[419], g)
+	}
+}
+
+// launchLinearF8blockSplit_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+func (s *Set) launchLinearF8blockSplit_32Narrow_5(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[420], g)
+	}
+}
+
+// launchLinearF8blockSplit_32Large: kernels/h200/e4m3/split_32_large.toml:2, order split_1.
+func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[421], g)
+	}
+}
+
+// launchLinearF8blockSplit_16Large: kernels/h200/frag/split.toml:4, order split_2.
+func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[422], g)
+	}
+}
+
+// launchLinearF8blockSplit_16Middle: kernels/h200/frag/split.toml:18, order split_4.
+func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[423], g)
+	}
+}
+
+// launchLinearF8blockSplit_16Small: kernels/h200/frag/split.toml:33, order split_8.
 func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6813,11 +6975,11 @@ func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[424], g)
 	}
 }
 
-// launchLinearF8blockSplit_16: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearF8blockSplit_16: kernels/h200/frag/split.toml:48, order split_6.
 func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6828,13 +6990,13 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[425], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml:63, order split_4.
 func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6843,7 +7005,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -6858,65 +7020,58 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[422], g)
-	}
-}
-
-// launchLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:29, order e4m3, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[423], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[424], g)
-	}
-}
-
-// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:49, order e4m3, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[425], g)
-	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[426], g)
-	}
-}
-
-// launchLinearF8blockE4m3_64x128: kernels/h200/base/f8block/linear_wide.toml:69, order e4m3_halves, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[427], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchLinearF8blockSplit_64Small_6: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+func (s *Set) launchLinearF8blockSplit_64Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[428], g)
 	}
 }
 
-// launchLinearF8blockE4m3_64x64: kernels/h200/base/f8block/linear_wide.toml:129, order e4m3_few, activations rounded to e4m3x128.
-func (s *Set) launchLinearF8blockE4m3_64x64(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
-	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+// launchLinearF8blockSplit_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearF8blockSplit_64Small_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[429], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+}
+
+// launchLinearF8blockSplit_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearF8blockSplit_64Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
 		q.Launch(s.kernels[430], g)
 	}
 }
 
-// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:148, order wide.
-func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearF8blockSplit_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+func (s *Set) launchLinearF8blockSplit_64Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6929,11 +7084,80 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	}
 }
 
+// launchLinearF8blockSplit_64Middle: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
+func (s *Set) launchLinearF8blockSplit_64Middle(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[432], g)
+	}
+}
+
+// launchLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:29, order e4m3, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[433], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[434], g)
+	}
+}
+
+// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:49, order e4m3, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[435], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[436], g)
+	}
+}
+
+// launchLinearF8blockE4m3_64x128: kernels/h200/base/f8block/linear_wide.toml:69, order e4m3_halves, activations rounded to e4m3x128.
+func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
+	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[437], g)
+	}
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[438], g)
+	}
+}
+
+// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:129, order wide.
+func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[439], g)
+	}
+}
+
 // launchLinearF8blockHeld_1: kernels/h200/frag/held.toml:2, order held.
 func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[432], g)
+		q.Launch(s.kernels[440], g)
 	}
 }
 
@@ -6941,7 +7165,7 @@ func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[433], g)
+		q.Launch(s.kernels[441], g)
 	}
 }
 
@@ -6949,7 +7173,7 @@ func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[434], g)
+		q.Launch(s.kernels[442], g)
 	}
 }
 
@@ -6957,7 +7181,7 @@ func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[435], g)
+		q.Launch(s.kernels[443], g)
 	}
 }
 
@@ -6965,7 +7189,7 @@ func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[436], g)
+		q.Launch(s.kernels[444], g)
 	}
 }
 
@@ -6973,7 +7197,7 @@ func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[437], g)
+		q.Launch(s.kernels[445], g)
 	}
 }
 
@@ -6981,7 +7205,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[438], g)
+		q.Launch(s.kernels[446], g)
 	}
 }
 
@@ -6989,7 +7213,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[439], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -6997,7 +7221,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[448], g)
 	}
 }
 
@@ -7005,7 +7229,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[449], g)
 	}
 }
 
@@ -7013,7 +7237,7 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[450], g)
 	}
 }
 
@@ -7028,7 +7252,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[451], g)
 	}
 }
 
@@ -7043,7 +7267,7 @@ func (s *Set) launchLinearNvfp4Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
@@ -7058,7 +7282,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[445], g)
+		q.Launch(s.kernels[453], g)
 	}
 }
 
@@ -7073,7 +7297,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[454], g)
 	}
 }
 
@@ -7088,7 +7312,67 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[455], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Small_6: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+func (s *Set) launchLinearNvfp4Split_64Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[456], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearNvfp4Split_64Small_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[457], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearNvfp4Split_64Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[458], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+func (s *Set) launchLinearNvfp4Split_64Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[459], g)
 	}
 }
 
@@ -7103,7 +7387,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[448], g)
+		q.Launch(s.kernels[460], g)
 	}
 }
 
@@ -7118,7 +7402,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[449], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -7133,7 +7417,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[450], g)
+		q.Launch(s.kernels[462], g)
 	}
 }
 
@@ -7148,7 +7432,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[463], g)
 	}
 }
 
@@ -7163,13 +7447,13 @@ func (s *Set) launchLinearNvfp4Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[464], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Middle: kernels/h200/base/nvfp4/linear_split.toml:75, order split_4.
+// launchLinearNvfp4Split_32Middle: kernels/h200/base/nvfp4/linear_split.toml:75, order split_2.
 func (s *Set) launchLinearNvfp4Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7178,7 +7462,7 @@ func (s *Set) launchLinearNvfp4Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[465], g)
 	}
 }
 
@@ -7193,13 +7477,13 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[466], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Middle: kernels/h200/base/nvfp4/linear_split.toml:104, order split_4.
+// launchLinearNvfp4Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7208,37 +7492,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[455], g)
-	}
-}
-
-// launchLinearNvfp4Split_64Small: kernels/h200/base/nvfp4/linear_split.toml:119, order split_6.
-func (s *Set) launchLinearNvfp4Split_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[456], g)
-	}
-}
-
-// launchLinearNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:134, order split_6.
-func (s *Set) launchLinearNvfp4Split_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[457], g)
+		q.Launch(s.kernels[467], g)
 	}
 }
 
@@ -7253,7 +7507,7 @@ func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[458], g)
+		q.Launch(s.kernels[468], g)
 	}
 }
 
@@ -7268,7 +7522,7 @@ func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -7283,7 +7537,7 @@ func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[470], g)
 	}
 }
 
@@ -7298,7 +7552,7 @@ func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[471], g)
 	}
 }
 
@@ -7313,7 +7567,7 @@ func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[462], g)
+		q.Launch(s.kernels[472], g)
 	}
 }
 
@@ -7328,7 +7582,7 @@ func (s *Set) launchLinearNvfp4Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[473], g)
 	}
 }
 
@@ -7343,7 +7597,7 @@ func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[464], g)
+		q.Launch(s.kernels[474], g)
 	}
 }
 
@@ -7351,7 +7605,7 @@ func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[465], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -7359,7 +7613,7 @@ func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[466], g)
+		q.Launch(s.kernels[476], g)
 	}
 }
 
@@ -7367,7 +7621,7 @@ func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -7375,7 +7629,7 @@ func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[478], g)
 	}
 }
 
@@ -7383,7 +7637,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[469], g)
+		q.Launch(s.kernels[479], g)
 	}
 }
 
@@ -7391,7 +7645,7 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[480], g)
 	}
 }
 
@@ -7399,7 +7653,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[481], g)
 	}
 }
 
@@ -7407,7 +7661,7 @@ func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -7415,7 +7669,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[483], g)
 	}
 }
 
@@ -7423,7 +7677,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[484], g)
 	}
 }
 
@@ -7431,7 +7685,7 @@ func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
@@ -7439,7 +7693,7 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[486], g)
 	}
 }
 
@@ -7447,7 +7701,7 @@ func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[487], g)
 	}
 }
 
@@ -7462,7 +7716,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[488], g)
 	}
 }
 
@@ -7477,7 +7731,7 @@ func (s *Set) launchLinearQ6KSplit_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[479], g)
+		q.Launch(s.kernels[489], g)
 	}
 }
 
@@ -7492,7 +7746,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[480], g)
+		q.Launch(s.kernels[490], g)
 	}
 }
 
@@ -7507,7 +7761,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[491], g)
 	}
 }
 
@@ -7522,7 +7776,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[492], g)
 	}
 }
 
@@ -7537,11 +7791,11 @@ func (s *Set) launchLinearQ6KSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[493], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Large: kernels/h200/frag/split.toml:3, order warps_2.
+// launchLinearQ6KSplit_16Large: kernels/h200/frag/split.toml:4, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7552,13 +7806,13 @@ func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[484], g)
+		q.Launch(s.kernels[494], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Middle: kernels/h200/frag/split.toml:17, order warps_4.
+// launchLinearQ6KSplit_16Middle: kernels/h200/frag/split.toml:18, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7567,11 +7821,11 @@ func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Small: kernels/h200/frag/split.toml:32, order warps_8.
+// launchLinearQ6KSplit_16Small: kernels/h200/frag/split.toml:33, order warps_8.
 func (s *Set) launchLinearQ6KSplit_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7582,11 +7836,11 @@ func (s *Set) launchLinearQ6KSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
-// launchLinearQ6KSplit_16: kernels/h200/frag/split.toml:47, order warps_6.
+// launchLinearQ6KSplit_16: kernels/h200/frag/split.toml:48, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7597,13 +7851,13 @@ func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[487], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7612,11 +7866,56 @@ func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[498], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Large: kernels/h200/frag/split_64.toml:3, order split_2.
+// launchLinearQ6KSplit_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ6KSplit_64Small_8(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[499], g)
+	}
+}
+
+// launchLinearQ6KSplit_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ6KSplit_64Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[500], g)
+	}
+}
+
+// launchLinearQ6KSplit_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+func (s *Set) launchLinearQ6KSplit_64Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[501], g)
+	}
+}
+
+// launchLinearQ6KSplit_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
 func (s *Set) launchLinearQ6KSplit_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7627,13 +7926,13 @@ func (s *Set) launchLinearQ6KSplit_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[502], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Middle: kernels/h200/frag/split_64.toml:17, order split_4.
+// launchLinearQ6KSplit_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7642,37 +7941,7 @@ func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[490], g)
-	}
-}
-
-// launchLinearQ6KSplit_64Small: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ6KSplit_64Small(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[491], g)
-	}
-}
-
-// launchLinearQ6KSplit_64: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ6KSplit_64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.Linear
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -7687,7 +7956,7 @@ func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -7702,7 +7971,7 @@ func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[494], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -7717,7 +7986,7 @@ func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[506], g)
 	}
 }
 
@@ -7732,7 +8001,7 @@ func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[507], g)
 	}
 }
 
@@ -7747,7 +8016,7 @@ func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[497], g)
+		q.Launch(s.kernels[508], g)
 	}
 }
 
@@ -7762,7 +8031,7 @@ func (s *Set) launchLinearQ6KWide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[509], g)
 	}
 }
 
@@ -7777,7 +8046,7 @@ func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[510], g)
 	}
 }
 
@@ -7785,7 +8054,7 @@ func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[511], g)
 	}
 }
 
@@ -7793,7 +8062,7 @@ func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[512], g)
 	}
 }
 
@@ -7801,7 +8070,7 @@ func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[502], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -7809,7 +8078,7 @@ func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -7817,7 +8086,7 @@ func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
@@ -7825,7 +8094,7 @@ func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[516], g)
 	}
 }
 
@@ -7833,7 +8102,7 @@ func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[517], g)
 	}
 }
 
@@ -7841,7 +8110,7 @@ func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[507], g)
+		q.Launch(s.kernels[518], g)
 	}
 }
 
@@ -7849,7 +8118,7 @@ func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[519], g)
 	}
 }
 
@@ -7864,7 +8133,7 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[520], g)
 	}
 }
 
@@ -7879,7 +8148,7 @@ func (s *Set) launchLinearBf16Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[521], g)
 	}
 }
 
@@ -7894,7 +8163,7 @@ func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[522], g)
 	}
 }
 
@@ -7909,7 +8178,7 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
@@ -7924,7 +8193,7 @@ func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -7939,7 +8208,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -7947,7 +8216,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -7955,7 +8224,7 @@ func (s *Set) launchLinearBf16_1SmallAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -7963,7 +8232,7 @@ func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[517], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -7971,7 +8240,7 @@ func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -7979,7 +8248,7 @@ func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -7987,7 +8256,7 @@ func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -7995,7 +8264,7 @@ func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -8010,7 +8279,7 @@ func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -8025,7 +8294,7 @@ func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -8040,7 +8309,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[524], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -8055,13 +8324,13 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
-// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order warps_4.
+// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8070,11 +8339,11 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
-// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
 func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8085,11 +8354,11 @@ func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[538], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
+// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:48, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8100,13 +8369,13 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[539], g)
 	}
 }
 
-// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8115,7 +8384,7 @@ func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[540], g)
 	}
 }
 
@@ -8130,13 +8399,43 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[541], g)
 	}
 }
 
-// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/frag/split_64.toml:17, order split_4.
+// launchLinearQ8_0Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ8_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[542], g)
+	}
+}
+
+// launchLinearQ8_0Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ8_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[543], g)
+	}
+}
+
+// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8145,37 +8444,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[531], g)
-	}
-}
-
-// launchLinearQ8_0Split_64SmallAdd: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ8_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[532], g)
-	}
-}
-
-// launchLinearQ8_0Split_64Add: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[544], g)
 	}
 }
 
@@ -8183,7 +8452,7 @@ func (s *Set) launchLinearQ8_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[545], g)
 	}
 }
 
@@ -8191,7 +8460,7 @@ func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[546], g)
 	}
 }
 
@@ -8199,7 +8468,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[547], g)
 	}
 }
 
@@ -8207,7 +8476,7 @@ func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[548], g)
 	}
 }
 
@@ -8215,7 +8484,7 @@ func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[549], g)
 	}
 }
 
@@ -8223,7 +8492,7 @@ func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[550], g)
 	}
 }
 
@@ -8231,7 +8500,7 @@ func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[540], g)
+		q.Launch(s.kernels[551], g)
 	}
 }
 
@@ -8239,7 +8508,7 @@ func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[552], g)
 	}
 }
 
@@ -8254,7 +8523,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[553], g)
 	}
 }
 
@@ -8269,7 +8538,7 @@ func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[554], g)
 	}
 }
 
@@ -8284,7 +8553,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[555], g)
 	}
 }
 
@@ -8299,7 +8568,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[545], g)
+		q.Launch(s.kernels[556], g)
 	}
 }
 
@@ -8314,13 +8583,13 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[557], g)
 	}
 }
 
-// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order warps_4.
+// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8329,11 +8598,11 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[558], g)
 	}
 }
 
-// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
 func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8344,11 +8613,11 @@ func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[559], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
+// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:48, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8359,13 +8628,13 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[560], g)
 	}
 }
 
-// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8374,13 +8643,43 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[550], g)
+		q.Launch(s.kernels[561], g)
 	}
 }
 
-// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/frag/split_64.toml:17, order split_4.
+// launchLinearQ4_0Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ4_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[562], g)
+	}
+}
+
+// launchLinearQ4_0Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ4_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[563], g)
+	}
+}
+
+// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8389,37 +8688,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[551], g)
-	}
-}
-
-// launchLinearQ4_0Split_64SmallAdd: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ4_0Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[552], g)
-	}
-}
-
-// launchLinearQ4_0Split_64Add: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[564], g)
 	}
 }
 
@@ -8427,7 +8696,7 @@ func (s *Set) launchLinearQ4_0Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[565], g)
 	}
 }
 
@@ -8435,7 +8704,7 @@ func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[555], g)
+		q.Launch(s.kernels[566], g)
 	}
 }
 
@@ -8443,7 +8712,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[567], g)
 	}
 }
 
@@ -8451,7 +8720,7 @@ func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[568], g)
 	}
 }
 
@@ -8459,7 +8728,7 @@ func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[558], g)
+		q.Launch(s.kernels[569], g)
 	}
 }
 
@@ -8467,7 +8736,7 @@ func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[559], g)
+		q.Launch(s.kernels[570], g)
 	}
 }
 
@@ -8475,7 +8744,7 @@ func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[560], g)
+		q.Launch(s.kernels[571], g)
 	}
 }
 
@@ -8483,7 +8752,7 @@ func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[561], g)
+		q.Launch(s.kernels[572], g)
 	}
 }
 
@@ -8498,7 +8767,7 @@ func (s *Set) launchLinearQ4_1Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[562], g)
+		q.Launch(s.kernels[573], g)
 	}
 }
 
@@ -8513,7 +8782,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[563], g)
+		q.Launch(s.kernels[574], g)
 	}
 }
 
@@ -8528,13 +8797,13 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[564], g)
+		q.Launch(s.kernels[575], g)
 	}
 }
 
-// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order warps_4.
+// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8543,11 +8812,11 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[565], g)
+		q.Launch(s.kernels[576], g)
 	}
 }
 
-// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
 func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8558,11 +8827,11 @@ func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[566], g)
+		q.Launch(s.kernels[577], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:47, order warps_6.
+// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:48, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8573,13 +8842,13 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[567], g)
+		q.Launch(s.kernels[578], g)
 	}
 }
 
-// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8588,7 +8857,7 @@ func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[568], g)
+		q.Launch(s.kernels[579], g)
 	}
 }
 
@@ -8603,13 +8872,43 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[569], g)
+		q.Launch(s.kernels[580], g)
 	}
 }
 
-// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/frag/split_64.toml:17, order split_4.
+// launchLinearQ4_1Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ4_1Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[581], g)
+	}
+}
+
+// launchLinearQ4_1Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ4_1Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[582], g)
+	}
+}
+
+// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8618,37 +8917,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[570], g)
-	}
-}
-
-// launchLinearQ4_1Split_64SmallAdd: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ4_1Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[571], g)
-	}
-}
-
-// launchLinearQ4_1Split_64Add: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[572], g)
+		q.Launch(s.kernels[583], g)
 	}
 }
 
@@ -8656,7 +8925,7 @@ func (s *Set) launchLinearQ4_1Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[573], g)
+		q.Launch(s.kernels[584], g)
 	}
 }
 
@@ -8664,7 +8933,7 @@ func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[574], g)
+		q.Launch(s.kernels[585], g)
 	}
 }
 
@@ -8672,7 +8941,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[575], g)
+		q.Launch(s.kernels[586], g)
 	}
 }
 
@@ -8680,7 +8949,7 @@ func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[576], g)
+		q.Launch(s.kernels[587], g)
 	}
 }
 
@@ -8688,7 +8957,7 @@ func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[588], g)
 	}
 }
 
@@ -8696,7 +8965,7 @@ func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[578], g)
+		q.Launch(s.kernels[589], g)
 	}
 }
 
@@ -8704,7 +8973,7 @@ func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[579], g)
+		q.Launch(s.kernels[590], g)
 	}
 }
 
@@ -8712,7 +8981,7 @@ func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[591], g)
 	}
 }
 
@@ -8727,7 +8996,7 @@ func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[592], g)
 	}
 }
 
@@ -8742,7 +9011,7 @@ func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[593], g)
 	}
 }
 
@@ -8757,7 +9026,7 @@ func (s *Set) launchLinearF8Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[583], g)
+		q.Launch(s.kernels[594], g)
 	}
 }
 
@@ -8772,13 +9041,13 @@ func (s *Set) launchLinearF8Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[584], g)
+		q.Launch(s.kernels[595], g)
 	}
 }
 
-// launchLinearF8Split_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
+// launchLinearF8Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order split_2.
 func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8787,11 +9056,11 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[596], g)
 	}
 }
 
-// launchLinearF8Split_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearF8Split_16SmallAdd: kernels/h200/frag/split.toml:33, order split_8.
 func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8802,11 +9071,11 @@ func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[597], g)
 	}
 }
 
-// launchLinearF8Split_16Add: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearF8Split_16Add: kernels/h200/frag/split.toml:48, order split_6.
 func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8817,13 +9086,13 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[598], g)
 	}
 }
 
-// launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_4.
 func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8832,7 +9101,7 @@ func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[599], g)
 	}
 }
 
@@ -8847,13 +9116,43 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[600], g)
 	}
 }
 
-// launchLinearF8Split_64MiddleAdd: kernels/h200/base/f8/linear_split.toml:16, order split_4.
+// launchLinearF8Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearF8Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[601], g)
+	}
+}
+
+// launchLinearF8Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearF8Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[602], g)
+	}
+}
+
+// launchLinearF8Split_64MiddleAdd: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8862,37 +9161,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[590], g)
-	}
-}
-
-// launchLinearF8Split_64SmallAdd: kernels/h200/base/f8/linear_split.toml:31, order split_8.
-func (s *Set) launchLinearF8Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[591], g)
-	}
-}
-
-// launchLinearF8Split_64Add: kernels/h200/base/f8/linear_split.toml:46, order split_4.
-func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[592], g)
+		q.Launch(s.kernels[603], g)
 	}
 }
 
@@ -8900,7 +9169,7 @@ func (s *Set) launchLinearF8Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[593], g)
+		q.Launch(s.kernels[604], g)
 	}
 }
 
@@ -8908,7 +9177,7 @@ func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[594], g)
+		q.Launch(s.kernels[605], g)
 	}
 }
 
@@ -8916,7 +9185,7 @@ func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[595], g)
+		q.Launch(s.kernels[606], g)
 	}
 }
 
@@ -8924,7 +9193,7 @@ func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[596], g)
+		q.Launch(s.kernels[607], g)
 	}
 }
 
@@ -8932,7 +9201,7 @@ func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[597], g)
+		q.Launch(s.kernels[608], g)
 	}
 }
 
@@ -8940,7 +9209,7 @@ func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[598], g)
+		q.Launch(s.kernels[609], g)
 	}
 }
 
@@ -8948,7 +9217,7 @@ func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[599], g)
+		q.Launch(s.kernels[610], g)
 	}
 }
 
@@ -8956,7 +9225,7 @@ func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[600], g)
+		q.Launch(s.kernels[611], g)
 	}
 }
 
@@ -8964,13 +9233,13 @@ func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 79) / 80)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[601], g)
+		q.Launch(s.kernels[612], g)
 	}
 }
 
-// launchLinearF8blockSplit_16MiddleAdd: kernels/h200/frag/split.toml:17, order split_4.
-func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+// launchLinearF8blockSplit_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
+func (s *Set) launchLinearF8blockSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -8979,11 +9248,56 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[602], g)
+		q.Launch(s.kernels[613], g)
 	}
 }
 
-// launchLinearF8blockSplit_16SmallAdd: kernels/h200/frag/split.toml:32, order split_8.
+// launchLinearF8blockSplit_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+func (s *Set) launchLinearF8blockSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[614], g)
+	}
+}
+
+// launchLinearF8blockSplit_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+func (s *Set) launchLinearF8blockSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[615], g)
+	}
+}
+
+// launchLinearF8blockSplit_16MiddleAdd: kernels/h200/frag/split.toml:18, order split_4.
+func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[616], g)
+	}
+}
+
+// launchLinearF8blockSplit_16SmallAdd: kernels/h200/frag/split.toml:33, order split_8.
 func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8994,11 +9308,11 @@ func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[603], g)
+		q.Launch(s.kernels[617], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Add: kernels/h200/frag/split.toml:47, order split_6.
+// launchLinearF8blockSplit_16Add: kernels/h200/frag/split.toml:48, order split_6.
 func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9009,13 +9323,13 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[604], g)
+		q.Launch(s.kernels[618], g)
 	}
 }
 
-// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_4.
 func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -9024,7 +9338,7 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[605], g)
+		q.Launch(s.kernels[619], g)
 	}
 }
 
@@ -9039,7 +9353,67 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[606], g)
+		q.Launch(s.kernels[620], g)
+	}
+}
+
+// launchLinearF8blockSplit_64Small_6Add: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+func (s *Set) launchLinearF8blockSplit_64Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[621], g)
+	}
+}
+
+// launchLinearF8blockSplit_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearF8blockSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[622], g)
+	}
+}
+
+// launchLinearF8blockSplit_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearF8blockSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[623], g)
+	}
+}
+
+// launchLinearF8blockSplit_64MiddleAdd: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
+func (s *Set) launchLinearF8blockSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[624], g)
 	}
 }
 
@@ -9047,7 +9421,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[607], g)
+		q.Launch(s.kernels[625], g)
 	}
 }
 
@@ -9055,7 +9429,7 @@ func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[608], g)
+		q.Launch(s.kernels[626], g)
 	}
 }
 
@@ -9063,7 +9437,7 @@ func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[609], g)
+		q.Launch(s.kernels[627], g)
 	}
 }
 
@@ -9071,7 +9445,7 @@ func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[610], g)
+		q.Launch(s.kernels[628], g)
 	}
 }
 
@@ -9079,7 +9453,7 @@ func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[611], g)
+		q.Launch(s.kernels[629], g)
 	}
 }
 
@@ -9087,7 +9461,7 @@ func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[612], g)
+		q.Launch(s.kernels[630], g)
 	}
 }
 
@@ -9095,7 +9469,7 @@ func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[613], g)
+		q.Launch(s.kernels[631], g)
 	}
 }
 
@@ -9103,7 +9477,7 @@ func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[614], g)
+		q.Launch(s.kernels[632], g)
 	}
 }
 
@@ -9111,7 +9485,7 @@ func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[615], g)
+		q.Launch(s.kernels[633], g)
 	}
 }
 
@@ -9119,7 +9493,7 @@ func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[616], g)
+		q.Launch(s.kernels[634], g)
 	}
 }
 
@@ -9134,7 +9508,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[617], g)
+		q.Launch(s.kernels[635], g)
 	}
 }
 
@@ -9149,7 +9523,7 @@ func (s *Set) launchLinearNvfp4Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[618], g)
+		q.Launch(s.kernels[636], g)
 	}
 }
 
@@ -9164,7 +9538,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[619], g)
+		q.Launch(s.kernels[637], g)
 	}
 }
 
@@ -9179,7 +9553,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[620], g)
+		q.Launch(s.kernels[638], g)
 	}
 }
 
@@ -9194,7 +9568,52 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[621], g)
+		q.Launch(s.kernels[639], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Small_6Add: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+func (s *Set) launchLinearNvfp4Split_64Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[640], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearNvfp4Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[641], g)
+	}
+}
+
+// launchLinearNvfp4Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearNvfp4Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[642], g)
 	}
 }
 
@@ -9209,7 +9628,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[622], g)
+		q.Launch(s.kernels[643], g)
 	}
 }
 
@@ -9224,7 +9643,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[623], g)
+		q.Launch(s.kernels[644], g)
 	}
 }
 
@@ -9239,13 +9658,13 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[624], g)
+		q.Launch(s.kernels[645], g)
 	}
 }
 
-// launchLinearNvfp4Split_32MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:75, order split_4.
+// launchLinearNvfp4Split_32MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:75, order split_2.
 func (s *Set) launchLinearNvfp4Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -9254,13 +9673,13 @@ func (s *Set) launchLinearNvfp4Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[625], g)
+		q.Launch(s.kernels[646], g)
 	}
 }
 
-// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:104, order split_4.
+// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -9269,37 +9688,7 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[626], g)
-	}
-}
-
-// launchLinearNvfp4Split_64SmallAdd: kernels/h200/base/nvfp4/linear_split.toml:119, order split_6.
-func (s *Set) launchLinearNvfp4Split_64SmallAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[627], g)
-	}
-}
-
-// launchLinearNvfp4Split_64Add: kernels/h200/base/nvfp4/linear_split.toml:134, order split_6.
-func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[628], g)
+		q.Launch(s.kernels[647], g)
 	}
 }
 
@@ -9307,7 +9696,7 @@ func (s *Set) launchLinearNvfp4Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[629], g)
+		q.Launch(s.kernels[648], g)
 	}
 }
 
@@ -9315,7 +9704,7 @@ func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[630], g)
+		q.Launch(s.kernels[649], g)
 	}
 }
 
@@ -9323,7 +9712,7 @@ func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[631], g)
+		q.Launch(s.kernels[650], g)
 	}
 }
 
@@ -9331,7 +9720,7 @@ func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[632], g)
+		q.Launch(s.kernels[651], g)
 	}
 }
 
@@ -9339,7 +9728,7 @@ func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[633], g)
+		q.Launch(s.kernels[652], g)
 	}
 }
 
@@ -9347,7 +9736,7 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[634], g)
+		q.Launch(s.kernels[653], g)
 	}
 }
 
@@ -9355,7 +9744,7 @@ func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[635], g)
+		q.Launch(s.kernels[654], g)
 	}
 }
 
@@ -9363,7 +9752,7 @@ func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[636], g)
+		q.Launch(s.kernels[655], g)
 	}
 }
 
@@ -9371,7 +9760,7 @@ func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[637], g)
+		q.Launch(s.kernels[656], g)
 	}
 }
 
@@ -9379,7 +9768,7 @@ func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[638], g)
+		q.Launch(s.kernels[657], g)
 	}
 }
 
@@ -9387,7 +9776,7 @@ func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[639], g)
+		q.Launch(s.kernels[658], g)
 	}
 }
 
@@ -9395,7 +9784,7 @@ func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[640], g)
+		q.Launch(s.kernels[659], g)
 	}
 }
 
@@ -9410,7 +9799,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[641], g)
+		q.Launch(s.kernels[660], g)
 	}
 }
 
@@ -9425,7 +9814,7 @@ func (s *Set) launchLinearQ6KSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[642], g)
+		q.Launch(s.kernels[661], g)
 	}
 }
 
@@ -9440,7 +9829,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[643], g)
+		q.Launch(s.kernels[662], g)
 	}
 }
 
@@ -9455,7 +9844,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[644], g)
+		q.Launch(s.kernels[663], g)
 	}
 }
 
@@ -9470,13 +9859,13 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[645], g)
+		q.Launch(s.kernels[664], g)
 	}
 }
 
-// launchLinearQ6KSplit_16MiddleAdd: kernels/h200/frag/split.toml:17, order warps_4.
+// launchLinearQ6KSplit_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -9485,11 +9874,11 @@ func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[646], g)
+		q.Launch(s.kernels[665], g)
 	}
 }
 
-// launchLinearQ6KSplit_16SmallAdd: kernels/h200/frag/split.toml:32, order warps_8.
+// launchLinearQ6KSplit_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
 func (s *Set) launchLinearQ6KSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9500,11 +9889,11 @@ func (s *Set) launchLinearQ6KSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[647], g)
+		q.Launch(s.kernels[666], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Add: kernels/h200/frag/split.toml:47, order warps_6.
+// launchLinearQ6KSplit_16Add: kernels/h200/frag/split.toml:48, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9515,13 +9904,13 @@ func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[648], g)
+		q.Launch(s.kernels[667], g)
 	}
 }
 
-// launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml:62, order split_4.
+// launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
 func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -9530,13 +9919,43 @@ func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[649], g)
+		q.Launch(s.kernels[668], g)
 	}
 }
 
-// launchLinearQ6KSplit_64MiddleAdd: kernels/h200/frag/split_64.toml:17, order split_4.
+// launchLinearQ6KSplit_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+func (s *Set) launchLinearQ6KSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[669], g)
+	}
+}
+
+// launchLinearQ6KSplit_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+func (s *Set) launchLinearQ6KSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[670], g)
+	}
+}
+
+// launchLinearQ6KSplit_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
 func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -9545,37 +9964,7 @@ func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[650], g)
-	}
-}
-
-// launchLinearQ6KSplit_64SmallAdd: kernels/h200/frag/split_64.toml:32, order split_8.
-func (s *Set) launchLinearQ6KSplit_64SmallAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(8 * min(15, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[651], g)
-	}
-}
-
-// launchLinearQ6KSplit_64Add: kernels/h200/frag/split_64.toml:47, order split_4.
-func (s *Set) launchLinearQ6KSplit_64Add(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
-		t := struct {
-			arguments op.LinearAdd
-			_         [48]byte
-			tiles     [1]op.TensorMap
-		}{arguments: a, tiles: [1]op.TensorMap{
-			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
-		}}
-		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[652], g)
+		q.Launch(s.kernels[671], g)
 	}
 }
 
@@ -9583,7 +9972,7 @@ func (s *Set) launchLinearQ6KSplit_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[653], g)
+		q.Launch(s.kernels[672], g)
 	}
 }
 
@@ -9591,7 +9980,7 @@ func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[654], g)
+		q.Launch(s.kernels[673], g)
 	}
 }
 
@@ -9599,7 +9988,7 @@ func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[655], g)
+		q.Launch(s.kernels[674], g)
 	}
 }
 
@@ -9607,7 +9996,7 @@ func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[656], g)
+		q.Launch(s.kernels[675], g)
 	}
 }
 
@@ -9615,7 +10004,7 @@ func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[657], g)
+		q.Launch(s.kernels[676], g)
 	}
 }
 
@@ -9623,7 +10012,7 @@ func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[658], g)
+		q.Launch(s.kernels[677], g)
 	}
 }
 
@@ -9631,7 +10020,7 @@ func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[659], g)
+		q.Launch(s.kernels[678], g)
 	}
 }
 
@@ -9639,7 +10028,7 @@ func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[660], g)
+		q.Launch(s.kernels[679], g)
 	}
 }
 
@@ -9647,7 +10036,7 @@ func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[661], g)
+		q.Launch(s.kernels[680], g)
 	}
 }
 
@@ -9655,7 +10044,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[662], g)
+		q.Launch(s.kernels[681], g)
 	}
 }
 
@@ -9663,7 +10052,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[663], g)
+		q.Launch(s.kernels[682], g)
 	}
 }
 
@@ -9671,7 +10060,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[664], g)
+		q.Launch(s.kernels[683], g)
 	}
 }
 
@@ -9679,7 +10068,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[665], g)
+		q.Launch(s.kernels[684], g)
 	}
 }
 
@@ -9687,7 +10076,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[666], g)
+		q.Launch(s.kernels[685], g)
 	}
 }
 
@@ -9695,7 +10084,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[667], g)
+		q.Launch(s.kernels[686], g)
 	}
 }
 
@@ -9703,7 +10092,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[668], g)
+		q.Launch(s.kernels[687], g)
 	}
 }
 
@@ -9711,7 +10100,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[669], g)
+		q.Launch(s.kernels[688], g)
 	}
 }
 
@@ -9719,7 +10108,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[670], g)
+		q.Launch(s.kernels[689], g)
 	}
 }
 
@@ -9727,7 +10116,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[671], g)
+		q.Launch(s.kernels[690], g)
 	}
 }
 
@@ -9735,7 +10124,7 @@ func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[672], g)
+		q.Launch(s.kernels[691], g)
 	}
 }
 
@@ -9743,7 +10132,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[673], g)
+		q.Launch(s.kernels[692], g)
 	}
 }
 
@@ -9751,7 +10140,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[674], g)
+		q.Launch(s.kernels[693], g)
 	}
 }
 
@@ -9759,7 +10148,7 @@ func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[675], g)
+		q.Launch(s.kernels[694], g)
 	}
 }
 
@@ -9767,7 +10156,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[676], g)
+		q.Launch(s.kernels[695], g)
 	}
 }
 
@@ -9775,7 +10164,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[677], g)
+		q.Launch(s.kernels[696], g)
 	}
 }
 
@@ -9783,7 +10172,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[678], g)
+		q.Launch(s.kernels[697], g)
 	}
 }
 
@@ -9791,7 +10180,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[679], g)
+		q.Launch(s.kernels[698], g)
 	}
 }
 
@@ -9799,7 +10188,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[680], g)
+		q.Launch(s.kernels[699], g)
 	}
 }
 
@@ -9807,7 +10196,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[681], g)
+		q.Launch(s.kernels[700], g)
 	}
 }
 
@@ -9815,7 +10204,7 @@ func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[682], g)
+		q.Launch(s.kernels[701], g)
 	}
 }
 
@@ -9823,7 +10212,7 @@ func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[683], g)
+		q.Launch(s.kernels[702], g)
 	}
 }
 
@@ -9831,7 +10220,7 @@ func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[684], g)
+		q.Launch(s.kernels[703], g)
 	}
 }
 
@@ -9839,7 +10228,7 @@ func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[685], g)
+		q.Launch(s.kernels[704], g)
 	}
 }
 
@@ -9847,7 +10236,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[686], g)
+		q.Launch(s.kernels[705], g)
 	}
 }
 
@@ -9855,7 +10244,7 @@ func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[687], g)
+		q.Launch(s.kernels[706], g)
 	}
 }
 
@@ -9863,7 +10252,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[688], g)
+		q.Launch(s.kernels[707], g)
 	}
 }
 
@@ -9871,7 +10260,7 @@ func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[689], g)
+		q.Launch(s.kernels[708], g)
 	}
 }
 
@@ -9879,7 +10268,7 @@ func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[690], g)
+		q.Launch(s.kernels[709], g)
 	}
 }
 
@@ -9887,7 +10276,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[691], g)
+		q.Launch(s.kernels[710], g)
 	}
 }
 
@@ -9895,7 +10284,7 @@ func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[692], g)
+		q.Launch(s.kernels[711], g)
 	}
 }
 
@@ -9903,7 +10292,7 @@ func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[693], g)
+		q.Launch(s.kernels[712], g)
 	}
 }
 
@@ -9911,7 +10300,7 @@ func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[694], g)
+		q.Launch(s.kernels[713], g)
 	}
 }
 
@@ -9919,7 +10308,7 @@ func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[695], g)
+		q.Launch(s.kernels[714], g)
 	}
 }
 
@@ -9927,7 +10316,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[696], g)
+		q.Launch(s.kernels[715], g)
 	}
 }
 
@@ -9935,7 +10324,7 @@ func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[697], g)
+		q.Launch(s.kernels[716], g)
 	}
 }
 
@@ -9943,7 +10332,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[698], g)
+		q.Launch(s.kernels[717], g)
 	}
 }
 
@@ -9951,7 +10340,7 @@ func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[699], g)
+		q.Launch(s.kernels[718], g)
 	}
 }
 
@@ -9959,31 +10348,31 @@ func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[700], g)
+		q.Launch(s.kernels[719], g)
 	}
 }
 
-// launchLogitsF8Split_16: kernels/h200/base/f8/linear_split.toml:61, order split_1.
+// launchLogitsF8Split_16: kernels/h200/base/f8/linear_split.toml:2, order split_1.
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[701], g)
+		q.Launch(s.kernels[720], g)
 	}
 }
 
-// launchLogitsF8Split_64: kernels/h200/base/f8/linear_split.toml:73, order split_1.
+// launchLogitsF8Split_64: kernels/h200/base/f8/linear_split.toml:14, order split_1.
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[702], g)
+		q.Launch(s.kernels[721], g)
 	}
 }
 
-// launchLogitsF8Split_128: kernels/h200/base/f8/linear_split.toml:85, order split_1.
+// launchLogitsF8Split_128: kernels/h200/base/f8/linear_split.toml:26, order split_1.
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[703], g)
+		q.Launch(s.kernels[722], g)
 	}
 }
 
@@ -9991,7 +10380,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[704], g)
+		q.Launch(s.kernels[723], g)
 	}
 }
 
@@ -9999,7 +10388,7 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[705], g)
+		q.Launch(s.kernels[724], g)
 	}
 }
 
@@ -10007,7 +10396,7 @@ func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[706], g)
+		q.Launch(s.kernels[725], g)
 	}
 }
 
@@ -10015,7 +10404,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[707], g)
+		q.Launch(s.kernels[726], g)
 	}
 }
 
@@ -10023,7 +10412,7 @@ func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[708], g)
+		q.Launch(s.kernels[727], g)
 	}
 }
 
@@ -10031,7 +10420,7 @@ func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[709], g)
+		q.Launch(s.kernels[728], g)
 	}
 }
 
@@ -10039,7 +10428,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[710], g)
+		q.Launch(s.kernels[729], g)
 	}
 }
 
@@ -10047,7 +10436,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[711], g)
+		q.Launch(s.kernels[730], g)
 	}
 }
 
@@ -10055,7 +10444,7 @@ func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[712], g)
+		q.Launch(s.kernels[731], g)
 	}
 }
 
@@ -10063,7 +10452,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[713], g)
+		q.Launch(s.kernels[732], g)
 	}
 }
 
@@ -10071,7 +10460,7 @@ func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[714], g)
+		q.Launch(s.kernels[733], g)
 	}
 }
 
@@ -10079,7 +10468,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[715], g)
+		q.Launch(s.kernels[734], g)
 	}
 }
 
@@ -10087,7 +10476,7 @@ func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[716], g)
+		q.Launch(s.kernels[735], g)
 	}
 }
 
@@ -10095,23 +10484,23 @@ func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[717], g)
+		q.Launch(s.kernels[736], g)
 	}
 }
 
-// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:149, order split_1.
+// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:104, order split_1.
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[718], g)
+		q.Launch(s.kernels[737], g)
 	}
 }
 
-// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_split.toml:161, order split_1.
+// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_split.toml:116, order split_1.
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[719], g)
+		q.Launch(s.kernels[738], g)
 	}
 }
 
@@ -10119,7 +10508,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[720], g)
+		q.Launch(s.kernels[739], g)
 	}
 }
 
@@ -10127,7 +10516,7 @@ func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[721], g)
+		q.Launch(s.kernels[740], g)
 	}
 }
 
@@ -10135,7 +10524,7 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[722], g)
+		q.Launch(s.kernels[741], g)
 	}
 }
 
@@ -10143,7 +10532,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[723], g)
+		q.Launch(s.kernels[742], g)
 	}
 }
 
@@ -10151,7 +10540,7 @@ func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[724], g)
+		q.Launch(s.kernels[743], g)
 	}
 }
 
@@ -10159,7 +10548,7 @@ func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[725], g)
+		q.Launch(s.kernels[744], g)
 	}
 }
 
@@ -10167,7 +10556,7 @@ func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[726], g)
+		q.Launch(s.kernels[745], g)
 	}
 }
 
@@ -10175,7 +10564,7 @@ func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[727], g)
+		q.Launch(s.kernels[746], g)
 	}
 }
 
@@ -10183,7 +10572,7 @@ func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[728], g)
+		q.Launch(s.kernels[747], g)
 	}
 }
 
@@ -10191,7 +10580,7 @@ func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[729], g)
+		q.Launch(s.kernels[748], g)
 	}
 }
 
@@ -10199,7 +10588,7 @@ func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[730], g)
+		q.Launch(s.kernels[749], g)
 	}
 }
 
@@ -10207,7 +10596,7 @@ func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[731], g)
+		q.Launch(s.kernels[750], g)
 	}
 }
 
@@ -10215,7 +10604,7 @@ func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[732], g)
+		q.Launch(s.kernels[751], g)
 	}
 }
 
@@ -10223,7 +10612,7 @@ func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[733], g)
+		q.Launch(s.kernels[752], g)
 	}
 }
 
@@ -10231,7 +10620,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[734], g)
+		q.Launch(s.kernels[753], g)
 	}
 }
 
@@ -10239,7 +10628,7 @@ func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[735], g)
+		q.Launch(s.kernels[754], g)
 	}
 }
 
@@ -10247,7 +10636,7 @@ func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[736], g)
+		q.Launch(s.kernels[755], g)
 	}
 }
 
@@ -10255,7 +10644,7 @@ func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[737], g)
+		q.Launch(s.kernels[756], g)
 	}
 }
 
@@ -10263,7 +10652,7 @@ func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[738], g)
+		q.Launch(s.kernels[757], g)
 	}
 }
 
@@ -10271,7 +10660,7 @@ func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[739], g)
+		q.Launch(s.kernels[758], g)
 	}
 }
 
@@ -10279,7 +10668,7 @@ func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[740], g)
+		q.Launch(s.kernels[759], g)
 	}
 }
 
@@ -10287,7 +10676,7 @@ func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[741], g)
+		q.Launch(s.kernels[760], g)
 	}
 }
 
@@ -10295,7 +10684,7 @@ func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[742], g)
+		q.Launch(s.kernels[761], g)
 	}
 }
 
@@ -10303,7 +10692,7 @@ func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[743], g)
+		q.Launch(s.kernels[762], g)
 	}
 }
 
@@ -10311,7 +10700,7 @@ func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[744], g)
+		q.Launch(s.kernels[763], g)
 	}
 }
 
@@ -10319,7 +10708,7 @@ func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[745], g)
+		q.Launch(s.kernels[764], g)
 	}
 }
 
@@ -10327,7 +10716,7 @@ func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[746], g)
+		q.Launch(s.kernels[765], g)
 	}
 }
 
@@ -10335,7 +10724,7 @@ func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[747], g)
+		q.Launch(s.kernels[766], g)
 	}
 }
 
@@ -10343,7 +10732,7 @@ func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[748], g)
+		q.Launch(s.kernels[767], g)
 	}
 }
 
@@ -10351,7 +10740,7 @@ func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[749], g)
+		q.Launch(s.kernels[768], g)
 	}
 }
 
@@ -10359,7 +10748,7 @@ func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[750], g)
+		q.Launch(s.kernels[769], g)
 	}
 }
 
@@ -10367,7 +10756,7 @@ func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[751], g)
+		q.Launch(s.kernels[770], g)
 	}
 }
 
@@ -10375,7 +10764,7 @@ func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[752], g)
+		q.Launch(s.kernels[771], g)
 	}
 }
 
@@ -10383,7 +10772,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[753], g)
+		q.Launch(s.kernels[772], g)
 	}
 }
 
@@ -10391,7 +10780,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[754], g)
+		q.Launch(s.kernels[773], g)
 	}
 }
 
@@ -10399,7 +10788,7 @@ func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[755], g)
+		q.Launch(s.kernels[774], g)
 	}
 }
 
@@ -10407,7 +10796,7 @@ func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[756], g)
+		q.Launch(s.kernels[775], g)
 	}
 }
 
@@ -10415,7 +10804,7 @@ func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[757], g)
+		q.Launch(s.kernels[776], g)
 	}
 }
 
@@ -10423,7 +10812,7 @@ func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[758], g)
+		q.Launch(s.kernels[777], g)
 	}
 }
 
@@ -10431,7 +10820,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[759], g)
+		q.Launch(s.kernels[778], g)
 	}
 }
 
@@ -10439,7 +10828,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[760], g)
+		q.Launch(s.kernels[779], g)
 	}
 }
 
@@ -10447,7 +10836,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[761], g)
+		q.Launch(s.kernels[780], g)
 	}
 }
 
@@ -10455,7 +10844,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[762], g)
+		q.Launch(s.kernels[781], g)
 	}
 }
 
@@ -10463,7 +10852,7 @@ func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[763], g)
+		q.Launch(s.kernels[782], g)
 	}
 }
 
@@ -10471,7 +10860,7 @@ func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[764], g)
+		q.Launch(s.kernels[783], g)
 	}
 }
 
@@ -10479,57 +10868,57 @@ func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[765], g)
+		q.Launch(s.kernels[784], g)
 	}
 }
 
 // launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[766], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[785], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[767], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[786], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[768], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[787], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[769], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[788], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_0_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_0_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[770], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[789], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_1_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[771], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[790], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml:2.
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[772], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[791], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[773], g)
+		q.Launch(s.kernels[792], g)
 	}
 }
 
@@ -10537,7 +10926,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[774], g)
+		q.Launch(s.kernels[793], g)
 	}
 }
 
@@ -10545,7 +10934,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[775], g)
+		q.Launch(s.kernels[794], g)
 	}
 }
 
@@ -10553,7 +10942,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[776], g)
+		q.Launch(s.kernels[795], g)
 	}
 }
 
@@ -10561,7 +10950,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[777], g)
+		q.Launch(s.kernels[796], g)
 	}
 }
 
@@ -10569,7 +10958,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[778], g)
+		q.Launch(s.kernels[797], g)
 	}
 }
 
@@ -10577,7 +10966,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[779], g)
+		q.Launch(s.kernels[798], g)
 	}
 }
 
@@ -10585,7 +10974,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[780], g)
+		q.Launch(s.kernels[799], g)
 	}
 }
 
@@ -10593,7 +10982,7 @@ func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[781], g)
+		q.Launch(s.kernels[800], g)
 	}
 }
 
@@ -10601,7 +10990,7 @@ func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[782], g)
+		q.Launch(s.kernels[801], g)
 	}
 }
 
@@ -10609,7 +10998,7 @@ func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[783], g)
+		q.Launch(s.kernels[802], g)
 	}
 }
 
@@ -10617,7 +11006,7 @@ func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[784], g)
+		q.Launch(s.kernels[803], g)
 	}
 }
 
@@ -10625,7 +11014,7 @@ func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[785], g)
+		q.Launch(s.kernels[804], g)
 	}
 }
 
@@ -10633,7 +11022,7 @@ func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[786], g)
+		q.Launch(s.kernels[805], g)
 	}
 }
 
@@ -10641,7 +11030,7 @@ func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[787], g)
+		q.Launch(s.kernels[806], g)
 	}
 }
 
@@ -10649,7 +11038,7 @@ func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[788], g)
+		q.Launch(s.kernels[807], g)
 	}
 }
 
@@ -10657,7 +11046,7 @@ func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[789], g)
+		q.Launch(s.kernels[808], g)
 	}
 }
 
@@ -10665,7 +11054,7 @@ func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[790], g)
+		q.Launch(s.kernels[809], g)
 	}
 }
 
@@ -10673,7 +11062,7 @@ func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[791], g)
+		q.Launch(s.kernels[810], g)
 	}
 }
 
@@ -10681,7 +11070,7 @@ func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[792], g)
+		q.Launch(s.kernels[811], g)
 	}
 }
 
@@ -10689,7 +11078,7 @@ func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[793], g)
+		q.Launch(s.kernels[812], g)
 	}
 }
 
@@ -10697,7 +11086,7 @@ func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[794], g)
+		q.Launch(s.kernels[813], g)
 	}
 }
 
@@ -10705,7 +11094,7 @@ func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[795], g)
+		q.Launch(s.kernels[814], g)
 	}
 }
 
@@ -10713,7 +11102,7 @@ func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[796], g)
+		q.Launch(s.kernels[815], g)
 	}
 }
 
@@ -10721,7 +11110,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[797], g)
+		q.Launch(s.kernels[816], g)
 	}
 }
 
@@ -10730,11 +11119,11 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[798], g)
+		q.Launch(s.kernels[817], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[799], g)
+		q.Launch(s.kernels[818], g)
 	}
 }
 
@@ -10742,7 +11131,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[800], g)
+		q.Launch(s.kernels[819], g)
 	}
 }
 
@@ -10750,7 +11139,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[801], g)
+		q.Launch(s.kernels[820], g)
 	}
 }
 
@@ -10759,11 +11148,11 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[802], g)
+		q.Launch(s.kernels[821], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[803], g)
+		q.Launch(s.kernels[822], g)
 	}
 }
 
@@ -10771,7 +11160,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[804], g)
+		q.Launch(s.kernels[823], g)
 	}
 }
 
@@ -10780,11 +11169,11 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[805], g)
+		q.Launch(s.kernels[824], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[806], g)
+		q.Launch(s.kernels[825], g)
 	}
 }
 
@@ -10793,7 +11182,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[807], g)
+		q.Launch(s.kernels[826], g)
 	}
 }
 
@@ -10801,7 +11190,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[808], g)
+		q.Launch(s.kernels[827], g)
 	}
 }
 
@@ -10810,11 +11199,11 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[809], g)
+		q.Launch(s.kernels[828], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[810], g)
+		q.Launch(s.kernels[829], g)
 	}
 }
 
@@ -10822,7 +11211,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[811], g)
+		q.Launch(s.kernels[830], g)
 	}
 }
 
@@ -10830,7 +11219,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[812], g)
+		q.Launch(s.kernels[831], g)
 	}
 }
 
@@ -10839,7 +11228,7 @@ func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[813], g)
+		q.Launch(s.kernels[832], g)
 	}
 }
 
@@ -10848,7 +11237,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[814], g)
+		q.Launch(s.kernels[833], g)
 	}
 }
 
@@ -10856,7 +11245,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[815], g)
+		q.Launch(s.kernels[834], g)
 	}
 }
 
@@ -10865,11 +11254,11 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[816], g)
+		q.Launch(s.kernels[835], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[817], g)
+		q.Launch(s.kernels[836], g)
 	}
 }
 
@@ -10877,7 +11266,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[818], g)
+		q.Launch(s.kernels[837], g)
 	}
 }
 
@@ -10885,7 +11274,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[819], g)
+		q.Launch(s.kernels[838], g)
 	}
 }
 
@@ -10894,7 +11283,7 @@ func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[820], g)
+		q.Launch(s.kernels[839], g)
 	}
 }
 
@@ -10903,7 +11292,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[821], g)
+		q.Launch(s.kernels[840], g)
 	}
 }
 
@@ -10912,7 +11301,7 @@ func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[822], g)
+		q.Launch(s.kernels[841], g)
 	}
 }
 
@@ -10921,7 +11310,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[823], g)
+		q.Launch(s.kernels[842], g)
 	}
 }
 
@@ -10929,7 +11318,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[824], g)
+		q.Launch(s.kernels[843], g)
 	}
 }
 
@@ -10938,11 +11327,11 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[825], g)
+		q.Launch(s.kernels[844], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[826], g)
+		q.Launch(s.kernels[845], g)
 	}
 }
 
@@ -10950,7 +11339,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[827], g)
+		q.Launch(s.kernels[846], g)
 	}
 }
 
@@ -10958,7 +11347,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[828], g)
+		q.Launch(s.kernels[847], g)
 	}
 }
 
@@ -10967,7 +11356,7 @@ func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[829], g)
+		q.Launch(s.kernels[848], g)
 	}
 }
 
@@ -10976,7 +11365,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[830], g)
+		q.Launch(s.kernels[849], g)
 	}
 }
 
@@ -10985,7 +11374,7 @@ func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[831], g)
+		q.Launch(s.kernels[850], g)
 	}
 }
 
@@ -10994,7 +11383,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[832], g)
+		q.Launch(s.kernels[851], g)
 	}
 }
 
@@ -11002,7 +11391,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[833], g)
+		q.Launch(s.kernels[852], g)
 	}
 }
 
@@ -11011,11 +11400,11 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[834], g)
+		q.Launch(s.kernels[853], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[835], g)
+		q.Launch(s.kernels[854], g)
 	}
 }
 
@@ -11023,7 +11412,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[836], g)
+		q.Launch(s.kernels[855], g)
 	}
 }
 
@@ -11031,7 +11420,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[837], g)
+		q.Launch(s.kernels[856], g)
 	}
 }
 
@@ -11039,7 +11428,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[838], g)
+		q.Launch(s.kernels[857], g)
 	}
 }
 
@@ -11047,7 +11436,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[839], g)
+		q.Launch(s.kernels[858], g)
 	}
 }
 
@@ -11055,7 +11444,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[840], g)
+		q.Launch(s.kernels[859], g)
 	}
 }
 
@@ -11063,7 +11452,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[841], g)
+		q.Launch(s.kernels[860], g)
 	}
 }
 
@@ -11071,7 +11460,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[842], g)
+		q.Launch(s.kernels[861], g)
 	}
 }
 
@@ -11079,7 +11468,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[843], g)
+		q.Launch(s.kernels[862], g)
 	}
 }
 
@@ -11087,7 +11476,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[844], g)
+		q.Launch(s.kernels[863], g)
 	}
 }
 
@@ -11095,7 +11484,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[845], g)
+		q.Launch(s.kernels[864], g)
 	}
 }
 
@@ -11103,7 +11492,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[846], g)
+		q.Launch(s.kernels[865], g)
 	}
 }
 
@@ -11111,7 +11500,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[847], g)
+		q.Launch(s.kernels[866], g)
 	}
 }
 
@@ -11119,7 +11508,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[848], g)
+		q.Launch(s.kernels[867], g)
 	}
 }
 
@@ -11127,26 +11516,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[849], g)
+		q.Launch(s.kernels[868], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[850], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[869], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[851], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[870], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[852], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[871], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:143.
@@ -11154,11 +11543,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[853], g)
+		q.Launch(s.kernels[872], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[854], g)
+		q.Launch(s.kernels[873], g)
 	}
 }
 
@@ -11167,18 +11556,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[855], g)
+		q.Launch(s.kernels[874], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[856], g)
+		q.Launch(s.kernels[875], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[857], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[876], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:182.
@@ -11186,11 +11575,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[858], g)
+		q.Launch(s.kernels[877], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[859], g)
+		q.Launch(s.kernels[878], g)
 	}
 }
 
@@ -11198,7 +11587,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[860], g)
+		q.Launch(s.kernels[879], g)
 	}
 }
 
@@ -11207,7 +11596,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[861], g)
+		q.Launch(s.kernels[880], g)
 	}
 }
 
@@ -11215,7 +11604,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[862], g)
+		q.Launch(s.kernels[881], g)
 	}
 }
 
@@ -11223,7 +11612,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[863], g)
+		q.Launch(s.kernels[882], g)
 	}
 }
 
@@ -11231,7 +11620,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[864], g)
+		q.Launch(s.kernels[883], g)
 	}
 }
 
@@ -11239,7 +11628,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[865], g)
+		q.Launch(s.kernels[884], g)
 	}
 }
 
@@ -11247,7 +11636,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[866], g)
+		q.Launch(s.kernels[885], g)
 	}
 }
 
@@ -11255,7 +11644,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[867], g)
+		q.Launch(s.kernels[886], g)
 	}
 }
 
@@ -11263,7 +11652,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[868], g)
+		q.Launch(s.kernels[887], g)
 	}
 }
 
@@ -11271,7 +11660,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[869], g)
+		q.Launch(s.kernels[888], g)
 	}
 }
 
@@ -11279,7 +11668,7 @@ func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[870], g)
+		q.Launch(s.kernels[889], g)
 	}
 }
 
@@ -11288,19 +11677,19 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:40
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:47
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:47
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:54
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:46
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:53
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:34
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:43
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:27
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:39
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:25
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:30
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:47
+	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:54
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0

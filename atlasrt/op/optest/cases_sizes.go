@@ -72,7 +72,7 @@ func sizedProducts(scheme op.Scheme) []*Case {
 	for _, s := range []size{
 		{24, 4160, 1}, {24, 4160, 3}, {24, 4160, 7}, {24, 12416, 1}, {24, 12416, 3}, {24, 12416, 7}, // many columns
 		{2600, 128, 3}, {4608, 96, 1}, {4608, 96, 3}, {4608, 96, 7}, {2000, 96, 11}, {3200, 96, 11}, {4608, 96, 11}, {5000, 96, 11}, {6208, 96, 11}, // many outputs
-		{3000, 96, 24}, {3200, 96, 24}, {6208, 96, 24}, {12800, 96, 3}, {12800, 96, 24}, {3200, 96, 40}, {6208, 96, 40},
+		{3000, 96, 24}, {3200, 96, 24}, {6208, 96, 24}, {12800, 96, 3}, {12800, 96, 24}, {2600, 96, 40}, {3200, 96, 40}, {8456, 96, 40}, {12800, 96, 40},
 	} {
 		s.cols = whole(scheme, s.cols)
 		w, rows, name := matrix(scheme, s.outputs, s.cols), int32(s.rows), fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, s.cols, s.rows)
@@ -96,7 +96,7 @@ func sizedProducts(scheme op.Scheme) []*Case {
 	gated := []shape{{256, 96}}
 	if matrix(scheme, 1, 1).Rounding != op.RoundingNone {
 		gated = append(gated, shape{384, 640}, shape{6336, 128})
-		for _, s := range []size{{40, 640, 2051}, {5768, 3328, 40}, {136, 4096, 70}, {136, 4224, 70}, {12488, 1280, 66}} { // all but the first: a last tile of few outputs and many columns
+		for _, s := range []size{{40, 640, 2051}, {12488, 640, 40}, {136, 4096, 70}, {136, 4224, 70}, {12488, 1280, 66}} { // all but the first: a last tile of few outputs and many columns
 			w := matrix(scheme, s.outputs, s.cols)
 			list = append(list, of(fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, s.cols, s.rows), op.Linear{W: w, Rows: int32(s.rows), OutPitch: w.Rows}).with(factored(scheme)))
 		}

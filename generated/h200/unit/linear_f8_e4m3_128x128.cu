@@ -17,7 +17,7 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(128) atlas_linear_f8_e4m3_128x128_0(const __grid_constant__ arguments a) {
-    quantise_linear_rows<true, 128, 128, 8>(a.op, a.scratch);
+    quantise_linear_rows<128, 128, 8>(a.op, a.scratch);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8_e4m3_128x128_1(const __grid_constant__ arguments a) {

@@ -20,5 +20,5 @@ struct atlas_linear_f8_split_16_middle_arguments : arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(160, 2) atlas_linear_f8_split_16_middle(const __grid_constant__ atlas_linear_f8_split_16_middle_arguments a) {
-    linear_split<ATLAS_SCHEME_F8, 1, 2, 16, 2, 5, 4>(a.op, a.tiles);
+    linear_split<ATLAS_SCHEME_F8, 1, 1, 16, 2, 8, 2>(a.op, a.tiles);
 }

@@ -19,6 +19,6 @@ struct atlas_linear_f8_split_32_large_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(160, 2) atlas_linear_f8_split_32_large(const __grid_constant__ atlas_linear_f8_split_32_large_arguments a) {
-    linear_split<ATLAS_SCHEME_F8, 1, 2, 32, 2, 4, 1>(a.op, a.tiles);
+extern "C" __global__ void __launch_bounds__(160, 3) atlas_linear_f8_split_32_large(const __grid_constant__ atlas_linear_f8_split_32_large_arguments a) {
+    linear_split<ATLAS_SCHEME_F8, 1, 1, 32, 2, 4, 1>(a.op, a.tiles);
 }

@@ -17,7 +17,7 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_linear_f8block_e4m3_128x128_0(const __grid_constant__ arguments a) {
-    quantise_linear<true, 256>(a.op, a.scratch);
+    quantise_linear<256>(a.op, a.scratch);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) atlas_linear_f8block_e4m3_128x128_1(const __grid_constant__ arguments a) {

@@ -20,5 +20,5 @@ struct atlas_linear_q4_1_split_32_middle_arguments : arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(160, 2) atlas_linear_q4_1_split_32_middle(const __grid_constant__ atlas_linear_q4_1_split_32_middle_arguments a) {
-    linear_split<ATLAS_SCHEME_Q4_1, 1, 2, 32, 2, 4, 4>(a.op, a.tiles);
+    linear_split<ATLAS_SCHEME_Q4_1, 1, 1, 32, 2, 7, 2>(a.op, a.tiles);
 }

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(160, 2) atlas_logits_q4_0_split_16(const __grid_constant__ arguments a) {
-    logits_split<ATLAS_SCHEME_Q4_0, 1, 2, 16, 2, 6, 1>(a.op);
+    logits_split<ATLAS_SCHEME_Q4_0, 1, 2, 16, 2, 11, 1>(a.op);
 }

@@ -16,5 +16,5 @@ struct arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(160, 2) atlas_logits_q6_k_split_16(const __grid_constant__ arguments a) {
-    logits_split<ATLAS_SCHEME_Q6_K, 1, 2, 16, 2, 5, 1>(a.op);
+    logits_split<ATLAS_SCHEME_Q6_K, 1, 2, 16, 2, 9, 1>(a.op);
 }

@@ -9,17 +9,13 @@
 
 namespace atlas {
 
-// The place of a row's scale in a tile: of each 16 rows those at 2t, 2t+1, 2t+8, 2t+9 are at 4t … 4t+3.
-__device__ inline int scale_place(int row) { return row / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2; }
-
 // Codes and scales in scratch memory, W.Cols/128*132 bytes a row. Either the rows of every 128 columns together, in the
 // 128-byte swizzle of wgmma, so that a tile of rows is one piece; then scales are [columns/128, rows]. Or row after row, to be
 // gathered; then scales are [rows, columns/128]. A row's only scale is that of its first 128 columns.
 //
-// kShared: beside weights in shared memory; else beside weights in registers, and scales are at their scale_place.
-template <bool kShared>
+// e4m3_tiles are beside weights in shared memory, e4m3_list beside weights in registers.
 struct e4m3_tiles {
-    static constexpr bool kAcross = kShared;
+    static constexpr bool kAcross = true;
     uint8_t *codes;
     float *scales;
     int rows;  // rounded up to 128
@@ -30,7 +26,7 @@ struct e4m3_tiles {
     __device__ uint8_t *tile(int block, int row) const { return codes + (size_t(block) * rows + row) * 128; }
     __device__ float *scale(int block, int row) const { return scales + size_t(block) * rows + row; }
     __device__ uint8_t *chunk_at(int row, int block, int chunk) const { return tile(block, row) + (chunk ^ row % 8) * 16; }
-    __device__ float *scale_at(int row, int block) const { return scale(block, kShared ? row : scale_place(row)); }
+    __device__ float *scale_at(int row, int block) const { return scale(block, row); }
 };
 struct e4m3_list {
     static constexpr bool kAcross = false;

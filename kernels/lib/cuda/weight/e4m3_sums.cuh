@@ -269,4 +269,28 @@ struct e4m3_half_sums : e4m3_sums<true, kOut, Pipe, Stage> {
     }
 };
 
+// Adds the sums of all parts, into those of the first; memory is kept after the call until the next. kSums of 128 threads each.
+template <int kParts, int kSums>
+__device__ void add_parts(float *exchange, int part, float (&sum)[kSums]) {
+    if constexpr (kParts > 1) {
+        const uint32_t own = uint32_t(__cvta_generic_to_shared(exchange)) + threadIdx.x % 128 * 16;
+        sync_named<kParts * 128>(1);  // the first part has read what was there before
+        if (part) {
+#pragma unroll
+            for (int i = 0; i < kSums; i += 4)
+                store_shared(own + ((part - 1) * kSums + i) * 512, {__float_as_uint(sum[i]), __float_as_uint(sum[i + 1]), __float_as_uint(sum[i + 2]), __float_as_uint(sum[i + 3])});
+        }
+        sync_named<kParts * 128>(1);
+        if (!part) {
+#pragma unroll
+            for (int p = 1; p < kParts; p++)
+#pragma unroll
+                for (int i = 0; i < kSums; i += 4) {
+                    const uint4 x = load_shared(own + ((p - 1) * kSums + i) * 512);
+                    sum[i] += __uint_as_float(x.x), sum[i + 1] += __uint_as_float(x.y), sum[i + 2] += __uint_as_float(x.z), sum[i + 3] += __uint_as_float(x.w);
+                }
+        }
+    }
+}
+
 }  // namespace atlas

@@ -15,7 +15,7 @@
 namespace atlas {
 
 template <int kRows, int kStages>
-using expert_e4m3_pipe = e4m3_pipe<2, 1, kRows, kStages, 1, false>;
+using expert_e4m3_pipe = e4m3_pipe<kRows, kStages>;
 template <int kRows>
 constexpr int kHalfSums = kRows / 4;  // of a thread: those of half of the rows
 template <int kRows, int kStages>
@@ -107,7 +107,7 @@ __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
             const int strip = i % out_tiles * 4 + atlas::warp() % 4, first = strip * 16;
             const float *scales = strip < strips ? atlas::strip_scales<ATLAS_SCHEME_F8BLOCK>(a.W, at.expert, team * strips + strip) : nullptr;
             float sum[kRows / 2];
-            atlas::multiply_e4m3_strip<1, kRows>(pipe, now, a.W.Cols / 128, scales, sum);
+            atlas::multiply_e4m3_strip<kRows>(pipe, now, a.W.Cols / 128, scales, sum);
             float factor[2];  // of outputs first+g and first+g+8
 #pragma unroll
             for (int h = 0; h < 2; h++) factor[h] = strip < strips ? atlas::row_scale(a.W, at.expert, team * half + first + g + h * 8) : 0.0f;
@@ -172,7 +172,7 @@ __device__ void expert_down_e4m3(const atlas_ExpertDown &a, void *scratch) {
             const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int strip = i % out_tiles * 8 + atlas::warp(), n = strip * 16 + g;
             float sum[kRows / 2];
-            atlas::multiply_e4m3_strip<1, kRows>(pipe, now, a.W.Cols / 128, atlas::strip_scales<ATLAS_SCHEME_F8BLOCK>(a.W, at.expert, strip), sum);
+            atlas::multiply_e4m3_strip<kRows>(pipe, now, a.W.Cols / 128, atlas::strip_scales<ATLAS_SCHEME_F8BLOCK>(a.W, at.expert, strip), sum);
             float scale[2];  // of outputs n and n+8
 #pragma unroll
             for (int h = 0; h < 2; h++) scale[h] = n + h * 8 < a.W.Rows ? atlas::row_scale(a.W, at.expert, n + h * 8) : 0.0f;

@@ -1,7 +1,7 @@
 // Linear and GatedLinear for many rows and f8 or f8block weights (layout frag), activations in e4m3, both in shared memory: tiles of
 // kRows rows by kOut outputs, 128 or 192. With 128 rows each of two warpgroups has 64 of them, with 64 every other 128 columns.
 //
-// First a kernel of quantise_linear.cuh, kShared. Then blocks of 384 threads, one to a multiprocessor (min_blocks 1); cluster kCluster, 1
+// First a kernel of quantise_linear.cuh. Then blocks of 384 threads, one to a multiprocessor (min_blocks 1); cluster kCluster, 1
 // or 2, blocks next to one another along rows, which share weights; dynamic shared memory atlas::e4m3_shared_pipe<…>::kAll. Grid any
 // multiple of the cluster, at most a block per tile, of which there are kCluster*ceil(Rows/(kRows*kCluster))*ceil(W.Rows/kOut).
 // W.Cols%(128*128/kRows) == 0, for f8 of 256 or more times 128/kRows. Any Rows, OutPitch and alignment of Out. Instances of the same kRows
@@ -39,7 +39,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
     using tile_t = atlas::e4m3_tile<kRows, kOut, kCluster, kGated>;
     constexpr int kParts = pipe_t::kParts, kStrips = pipe_t::kStrips;
     const pipe_t pipe;
-    const atlas::e4m3_tiles<true> in(scratch, a.Rows, a.W.Cols);
+    const atlas::e4m3_tiles in(scratch, a.Rows, a.W.Cols);
     const int blocks = a.W.Cols / 128, steps = blocks / kParts, outs = kGated ? a.W.Rows / 2 : a.W.Rows, lane = atlas::lane();
     const int row_tiles = (a.Rows + kRows * kCluster - 1) / (kRows * kCluster), out_tiles = (outs + tile_t::kWidth - 1) / tile_t::kWidth, tiles = row_tiles * out_tiles;
     const int first = blockIdx.x / kCluster, stride = gridDim.x / kCluster;
@@ -123,7 +123,7 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
         const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, outs);
         atlas::wait_for_previous();
         sums.run((tiles - first + stride - 1) / stride, steps, [&](int slot) {
-            if constexpr (kParts > 1) atlas::add_parts<1, kParts>(pipe_t::sums(), 0, pipe_t::part(), sums.total);
+            if constexpr (kParts > 1) atlas::add_parts<kParts>(pipe_t::sums(), pipe_t::part(), sums.total);
             if (pipe_t::part()) return pipe.release(slot);
             const uint2 place = atlas::load_shared2(pipe.place(slot));
             sums.finish(slot, a.W.Scale, a.Bias);

@@ -1,19 +1,19 @@
 // What a Linear or GatedLinear multiplies, as codes in scratch memory, ceil(Rows/128)*128*W.Cols/32*33 bytes, or for quantise_linear_rows
-// ceil(Rows/128)*128*(W.Cols+4): before the kernel that multiplies. kShared: as e4m3_tiles has it.
+// ceil(Rows/128)*128*(W.Cols+4): before the kernel that multiplies.
 //
 // quantise_linear: block kThreads threads, grid ceil(Rows*W.Cols/(16*kThreads)). quantise_linear_rows: block kThreads threads, grid
 // ceil(Rows/(kThreads/kTeam)), or ceil(Rows/(kThreads/32)) for a warp to have a row. W.Cols%128 == 0, In aligned to 16 bytes.
 #pragma once
 #include "lib/cuda/weight/e4m3_rows.cuh"
 
-template <bool kShared, int kThreads, typename Op>
+template <int kThreads, typename Op>
 __device__ void quantise_linear(const Op &a, void *scratch) {
-    atlas::quantise_rows<kThreads>(atlas::e4m3_tiles<kShared>(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
+    atlas::quantise_rows<kThreads>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
 }
 
-template <bool kShared, int kThreads, int kTeam, int kEach, typename Op>
+template <int kThreads, int kTeam, int kEach, typename Op>
 __device__ void quantise_linear_rows(const Op &a, void *scratch) {
-    const atlas::e4m3_tiles<kShared> to(scratch, a.Rows, a.W.Cols);
+    const atlas::e4m3_tiles to(scratch, a.Rows, a.W.Cols);
     if (int(gridDim.x) * (kThreads / kTeam) < a.Rows)
         atlas::quantise_whole_rows<kThreads, 32, kEach>(to, a.In, a.Rows, a.W.Cols, blockIdx.x);
     else

@@ -28,7 +28,7 @@ struct split {
     static constexpr int kPartsAt = kStages * kStage, kBarriersAt = kPartsAt + (kSplit > 1 ? kSplit * kMine * kTeams * 2048 : 0);
     static constexpr int kShared = kBarriersAt + (2 * kStages + 2) * 8 + 1024;  // dynamic bytes
     static constexpr int kPair = kUnits == 1 ? 1 : 2;  // units that are multiplied in one go
-    static constexpr int kSets = kStrips == 2 || kScheme == ATLAS_SCHEME_F8BLOCK ? 2 : 1;  // of sums that take turns
+    static constexpr int kSets = kStrips == 2 ? 2 : 1;  // of sums that take turns
     static constexpr bool kBf16 = kScheme == ATLAS_SCHEME_BF16, kScaled = kScheme == ATLAS_SCHEME_F8BLOCK;
     static constexpr bool kSix = kScheme == ATLAS_SCHEME_Q6_K;
     static constexpr bool kWarps = kRows <= 16 && !kBf16 && !kScaled && kScheme != ATLAS_SCHEME_F8;
@@ -37,7 +37,7 @@ struct split {
     static_assert(kUnits == 1 || kUnits == 2 || !kBf16 && kUnits % 2 == 0, "whole pairs, or with bf16 the same in all stages");
     static_assert(kBf16 || kPair * kStrips >= 2, "sets take turns");
     static_assert(!kSix || kUnits == 2, "two stages have a factor's columns");
-    static_assert(!kScaled || kPair * kStrips == 4, "sums of a strip and a pair have one scale");
+    static_assert(!kScaled || kPair == 2 && kStrips <= 2, "sums of a strip and a pair have one scale");
 
     using yes = std::true_type;
     using no = std::false_type;
@@ -336,7 +336,10 @@ struct split {
 #pragma unroll
                     for (int k = 0; k < 4; k++) pin(a[s][k]);
                     if constexpr (kScaled) wait_products<0>();
-                    if (kScaled && g == 0) add(0, b - 1), add(1, b - 1);
+                    if (kScaled && g == 0) {
+                        add(0, b - 1);
+                        if (kSets > 1) add(kSets - 1, b - 1);
+                    }
                     begin_products();
                     const uint64_t x = rows_factor(now.slot, i);
 #pragma unroll
@@ -368,7 +371,7 @@ struct split {
         __device__ column_scales(const atlas_Weight &w, int strip, int begin, int end) {
             if constexpr (kScaled)
 #pragma unroll
-                for (int s = 0; s < 2; s++)
+                for (int s = 0; s < kStrips; s++)
                     if (begin + lane() * 2 < end) mine[s] = load(w, strip + s * 4, begin / 2 + lane());
         }
         __device__ float of(const atlas_Weight &w, int strip, int s, int block, int i) const {
