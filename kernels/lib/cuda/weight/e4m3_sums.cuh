@@ -1,6 +1,8 @@
 // Sums of e4m3 products whose factors both lie in shared memory, for linear_e4m3_wide.cuh.
 #pragma once
-#include "lib/cuda/weight/e4m3_wide.cuh"
+#include "lib/cuda/ptx/wgmma_e4m3.cuh"
+#include "lib/cuda/weight/e4m3_rows.cuh"
+#include "lib/cuda/weight/frag_wide.cuh"
 #include "lib/cuda/weight/unit.cuh"
 
 namespace atlas {
