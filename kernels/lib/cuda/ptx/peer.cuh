@@ -1,4 +1,4 @@
-// Shared memory of the blocks of a cluster: loads, stores, sums and arrivals at addresses that address_in gives.
+// Shared memory of the blocks of a cluster: loads, stores and sums at addresses that address_in gives.
 #pragma once
 #include "lib/cuda/ptx/cluster.cuh"
 
@@ -29,12 +29,6 @@ __device__ __forceinline__ uint32_t add_peer(uint32_t there, uint32_t x) {
 }
 __device__ __forceinline__ void add_peer(uint32_t there, uint64_t x) {
     asm volatile("red.relaxed.cluster.shared::cluster.add.u64 [%0], %1;" ::"r"(there), "l"(x) : "memory");
-}
-
-// Arrives at a block's barrier after what this thread, and those that it has met since, stored in that block.
-__device__ __forceinline__ void arrive_peer(uint32_t there) {
-    jitter();
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
 }
 
 // Waits for a phase of a barrier at which other blocks arrive, and sees what they stored.
