@@ -19,40 +19,40 @@ type rounding struct {
 	round func(row []float32)
 }
 
-func (s rounding) rows(p op.Ptr, rows, cols int32) (op.Ptr, []float32) {
+func (s rounding) rows(pin *runtime.Pinner, p op.Ptr, rows, cols int32) op.Ptr {
 	values := slices.Clone(floats(p, rows*cols))
 	for row := range slices.Chunk(values, int(cols)) {
 		s.round(row)
 	}
-	return address(values), values
+	return oracle.Address(pin, values)
 }
 
 func (s rounding) Linear(q op.Stream, x op.Linear) {
-	p, keep := s.rows(x.In, x.Rows, x.W.Cols)
-	x.In = p
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	x.In = s.rows(&pin, x.In, x.Rows, x.W.Cols)
 	s.Set.Linear(q, x)
-	_ = keep[0]
 }
 
 func (s rounding) Logits(q op.Stream, x op.Logits) {
-	p, keep := s.rows(x.In, x.InRows, x.W.Cols)
-	x.In = p
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	x.In = s.rows(&pin, x.In, x.InRows, x.W.Cols)
 	s.Set.Logits(q, x)
-	_ = keep[0]
 }
 
 func (s rounding) ExpertUp(q op.Stream, x op.ExpertUp) {
-	p, keep := s.rows(x.In, x.Rows, x.W.Cols)
-	x.In = p
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	x.In = s.rows(&pin, x.In, x.Rows, x.W.Cols)
 	s.Set.ExpertUp(q, x)
-	_ = keep[0]
 }
 
 func (s rounding) ExpertDown(q op.Stream, x op.ExpertDown) {
-	p, keep := s.rows(x.In, x.Rows*x.TopK, x.W.Cols)
-	x.In = p
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	x.In = s.rows(&pin, x.In, x.Rows*x.TopK, x.W.Cols)
 	s.Set.ExpertDown(q, x)
-	_ = keep[0]
 }
 
 // toInt8 rounds groups of n elements to 127ths of their largest.
@@ -117,8 +117,8 @@ func TestTolerancesFitHonestKernels(t *testing.T) {
 // narrowed is the oracle with weights of GGUF's blocks rounded to bf16.
 type narrowed struct{ *oracle.Set }
 
-// round is w with weights of bf16, and what has to be kept alive while it is used.
-func (s narrowed) round(w op.Weight) (op.Weight, []uint16) {
+// round is w with weights of bf16.
+func (s narrowed) round(pin *runtime.Pinner, w op.Weight) op.Weight {
 	count, cols, bytes := int(w.Count*w.Rows), int(w.Cols), int(w.Scheme.RawBytes(1, int64(w.Cols)))
 	weights, row, rounded := make([]uint16, 0, count*cols), make([]float64, cols), make([]float32, cols)
 	for i := range count {
@@ -132,26 +132,22 @@ func (s narrowed) round(w op.Weight) (op.Weight, []uint16) {
 			weights = append(weights, uint16(math.Float32bits(v)>>16))
 		}
 	}
-	w.Data, w.Stride, w.Scheme = address(weights), int64(w.Rows)*int64(cols)*2, op.SchemeBF16
-	return w, weights
+	w.Data, w.Stride, w.Scheme = oracle.Address(pin, weights), int64(w.Rows)*int64(cols)*2, op.SchemeBF16
+	return w
 }
 
 func (s narrowed) Linear(q op.Stream, x op.Linear) {
-	w, keep := s.round(x.W)
-	x.W = w
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	x.W = s.round(&pin, x.W)
 	s.Set.Linear(q, x)
-	runtime.KeepAlive(keep)
 }
 
 func (s narrowed) ExpertUp(q op.Stream, x op.ExpertUp) {
-	w, keep := s.round(x.W)
-	x.W = w
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	x.W = s.round(&pin, x.W)
 	s.Set.ExpertUp(q, x)
-	runtime.KeepAlive(keep)
-}
-
-func address[T any](values []T) op.Ptr {
-	return op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(values))))
 }
 
 // narrowedError is by how much weights that are rounded to bf16 change the results of a case.

@@ -6,9 +6,9 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// between is memory for what one of the plain operations hands to the next. Whoever takes its address keeps it alive.
-func (s *Set) between(rows, cols int32) []byte {
-	return make([]byte, int64(rows)*int64(cols)*s.act.Bytes())
+// between is memory for what one of the plain operations hands to the next.
+func (s *Set) between(pin *runtime.Pinner, rows, cols int32) op.Ptr {
+	return Address(pin, make([]byte, int64(rows)*int64(cols)*s.act.Bytes()))
 }
 
 // normed is RMSNorm of In, or of In+Residual, which goes to sum.
@@ -22,9 +22,9 @@ func (s *Set) normed(q op.Stream, out, sum, in, residual, scale op.Ptr, rows, co
 
 // NormLinear normalises rows and multiplies them by a matrix.
 func (s *Set) NormLinear(q op.Stream, x op.NormLinear) bool {
-	memory := s.between(x.Rows, x.W.Cols)
-	defer runtime.KeepAlive(memory)
-	y := address(memory)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	y := s.between(&pin, x.Rows, x.W.Cols)
 	s.normed(q, y, x.Sum, x.In, x.Residual, x.Scale, x.Rows, x.W.Cols, x.Eps)
 	s.Linear(q, op.Linear{Out: x.Out, In: y, Bias: x.Bias, W: x.W, Rows: x.Rows, OutPitch: x.OutPitch})
 	return true
@@ -32,12 +32,11 @@ func (s *Set) NormLinear(q op.Stream, x op.NormLinear) bool {
 
 // GatedLinear normalises rows where there is a scale, multiplies them by a matrix and gates the halves.
 func (s *Set) GatedLinear(q op.Stream, x op.GatedLinear) bool {
-	memory, norms := s.between(x.Rows, x.W.Rows), s.between(x.Rows, x.W.Cols)
-	defer runtime.KeepAlive(memory)
-	defer runtime.KeepAlive(norms)
-	y, product := x.In, address(memory)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	y, product := x.In, s.between(&pin, x.Rows, x.W.Rows)
 	if x.Scale != 0 {
-		y = address(norms)
+		y = s.between(&pin, x.Rows, x.W.Cols)
 		s.normed(q, y, x.Sum, x.In, x.Residual, x.Scale, x.Rows, x.W.Cols, x.Eps)
 	}
 	s.Linear(q, op.Linear{Out: product, In: y, W: x.W, Rows: x.Rows, OutPitch: x.W.Rows})
@@ -47,9 +46,9 @@ func (s *Set) GatedLinear(q op.Stream, x op.GatedLinear) bool {
 
 // NormRoute normalises rows and picks their experts.
 func (s *Set) NormRoute(q op.Stream, x op.NormRoute) bool {
-	memory := s.between(x.Rows, x.W.Rows)
-	defer runtime.KeepAlive(memory)
-	logits := address(memory)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	logits := s.between(&pin, x.Rows, x.W.Rows)
 	s.normed(q, x.Normed, x.Sum, x.In, x.Residual, x.Scale, x.Rows, x.W.Cols, x.Eps)
 	s.Linear(q, op.Linear{Out: logits, In: x.Normed, W: x.W, Rows: x.Rows, OutPitch: x.W.Rows})
 	s.Route(q, op.Route{
@@ -61,9 +60,9 @@ func (s *Set) NormRoute(q op.Stream, x op.NormRoute) bool {
 
 // NormRouteUp normalises rows, picks their experts and runs those' gates and ups.
 func (s *Set) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
-	memory := s.between(x.Rows, x.W.Cols)
-	defer runtime.KeepAlive(memory)
-	y := address(memory)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	y := s.between(&pin, x.Rows, x.W.Cols)
 	s.NormRoute(q, op.NormRoute{
 		Normed: y, Sum: x.Sum, IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts,
 		In: x.In, Residual: x.Residual, Scale: x.Scale, Bias: x.Bias, W: x.Router,
@@ -75,12 +74,13 @@ func (s *Set) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
 
 // add is Out += what a plain operation puts into memory of its own; rows of out lie pitch apart.
 func (s *Set) add(out op.Ptr, rows, cols, pitch int32, plain func(s *Set, between op.Ptr)) {
-	memory := s.between(rows, cols)
-	defer runtime.KeepAlive(memory)
-	unrounded := NewUnrounded(address(memory), s.act, int64(rows)*int64(cols))
-	plain(s.Watching(unrounded), address(memory))
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	between := s.between(&pin, rows, cols)
+	unrounded := NewUnrounded(between, s.act, int64(rows)*int64(cols))
+	plain(s.Watching(unrounded), between)
 	for r := range int(rows) {
-		sum, at := load(address(memory), s.act, r*int(cols), int(cols)), r*int(pitch)
+		sum, at := load(between, s.act, r*int(cols), int(cols)), r*int(pitch)
 		for c, before := range load(out, s.act, at, int(cols)) {
 			sum[c] += before
 		}

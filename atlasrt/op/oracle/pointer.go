@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -14,8 +15,12 @@ func slice[T any](p op.Ptr, n int) []T {
 	return unsafe.Slice((*T)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
 }
 
-// address is where a slice lies.
-func address(data []byte) op.Ptr { return op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) }
+// Address is where a slice lies, and stays until it is unpinned: an op.Ptr alone neither keeps memory nor follows a stack that moves.
+func Address[T any](pin *runtime.Pinner, data []T) op.Ptr {
+	at := unsafe.Pointer(unsafe.SliceData(data))
+	pin.Pin(at)
+	return op.Ptr(uintptr(at))
+}
 
 // load reads n elements of a buffer, starting with element first.
 func load(p op.Ptr, t op.DType, first, n int) []float64 {

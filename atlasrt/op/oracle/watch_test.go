@@ -3,6 +3,7 @@ package oracle
 import (
 	"bytes"
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -18,8 +19,11 @@ func TestWatchedResultsAreUnrounded(t *testing.T) {
 	}
 	Encode(in, op.BF16, values)
 	Encode(scale, op.F32, values[:cols])
-	u, other := NewUnrounded(address(out), op.BF16, rows*cols), NewUnrounded(address(out), op.F32, rows*cols)
-	New(op.BF16).Watching(other, u).RMSNorm(nil, op.RMSNorm{Out: address(out), In: address(in), Scale: address(scale), Rows: rows, Cols: cols, Eps: 1e-6})
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	x := op.RMSNorm{Out: Address(&pin, out), In: Address(&pin, in), Scale: Address(&pin, scale), Rows: rows, Cols: cols, Eps: 1e-6}
+	u, other := NewUnrounded(x.Out, op.BF16, rows*cols), NewUnrounded(x.Out, op.F32, rows*cols)
+	New(op.BF16).Watching(other, u).RMSNorm(nil, x)
 	rounded, stored, same := make([]byte, len(out)), make([]float64, rows*cols), 0
 	Encode(rounded, op.BF16, u.Values)
 	if !bytes.Equal(rounded, out) {
