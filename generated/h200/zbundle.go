@@ -540,7 +540,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "15e594bb1c848f6e2a677d66efc71dd1",
+		Contract: "0fbe8473124970440397f764116c1eda",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -1595,9 +1595,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/frag/split_32_large.toml:2;
 // kernels/h200/frag/split.toml:4, 18, 33, 48, 63;
 // kernels/h200/frag/split_32.toml:2;
-// kernels/h200/frag/split_64_small_8.toml:3;
-// kernels/h200/frag/split_64_narrow_3.toml:3;
-// kernels/h200/frag/split_64_single.toml:3;
+// kernels/h200/frag/split_64.toml:4, 19, 34;
 // kernels/h200/frag/split_64_large.toml:3;
 // kernels/h200/frag/split_64_middle.toml:3;
 // kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 87;
@@ -2159,8 +2157,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/frag/split_32_narrow.toml:3, 18;
 // kernels/h200/frag/split.toml:18, 33, 48, 63;
 // kernels/h200/frag/split_32.toml:2;
-// kernels/h200/frag/split_64_small_8.toml:3;
-// kernels/h200/frag/split_64_narrow_3.toml:3;
+// kernels/h200/frag/split_64.toml:4, 19;
 // kernels/h200/frag/split_64_middle.toml:3;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
@@ -5360,7 +5357,7 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ8_0Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ8_0Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5375,7 +5372,7 @@ func (s *Set) launchLinearQ8_0Split_64Small_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ8_0Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ8_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5390,7 +5387,7 @@ func (s *Set) launchLinearQ8_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+// launchLinearQ8_0Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
 func (s *Set) launchLinearQ8_0Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5777,7 +5774,7 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ4_0Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5792,7 +5789,7 @@ func (s *Set) launchLinearQ4_0Split_64Small_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ4_0Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ4_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5807,7 +5804,7 @@ func (s *Set) launchLinearQ4_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+// launchLinearQ4_0Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
 func (s *Set) launchLinearQ4_0Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6179,7 +6176,7 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ4_1Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ4_1Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6194,7 +6191,7 @@ func (s *Set) launchLinearQ4_1Split_64Small_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ4_1Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ4_1Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6209,7 +6206,7 @@ func (s *Set) launchLinearQ4_1Split_64Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+// launchLinearQ4_1Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
 func (s *Set) launchLinearQ4_1Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6596,7 +6593,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearF8Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearF8Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6611,7 +6608,7 @@ func (s *Set) launchLinearF8Split_64Small_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearF8Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearF8Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6626,7 +6623,7 @@ func (s *Set) launchLinearF8Split_64Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+// launchLinearF8Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
 func (s *Set) launchLinearF8Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7039,7 +7036,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearF8blockSplit_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearF8blockSplit_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7054,7 +7051,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearF8blockSplit_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearF8blockSplit_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7069,7 +7066,7 @@ func (s *Set) launchLinearF8blockSplit_64Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8blockSplit_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+// launchLinearF8blockSplit_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
 func (s *Set) launchLinearF8blockSplit_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7331,7 +7328,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearNvfp4Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearNvfp4Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7346,7 +7343,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearNvfp4Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearNvfp4Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7361,7 +7358,7 @@ func (s *Set) launchLinearNvfp4Split_64Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+// launchLinearNvfp4Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
 func (s *Set) launchLinearNvfp4Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7870,7 +7867,7 @@ func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_64Small_8: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ6KSplit_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ6KSplit_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7885,7 +7882,7 @@ func (s *Set) launchLinearQ6KSplit_64Small_8(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_64Narrow_3: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ6KSplit_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ6KSplit_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7900,7 +7897,7 @@ func (s *Set) launchLinearQ6KSplit_64Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_64Single: kernels/h200/frag/split_64_single.toml:3, order split_1.
+// launchLinearQ6KSplit_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
 func (s *Set) launchLinearQ6KSplit_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8403,7 +8400,7 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ8_0Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ8_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8418,7 +8415,7 @@ func (s *Set) launchLinearQ8_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ8_0Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ8_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8647,7 +8644,7 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ4_0Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8662,7 +8659,7 @@ func (s *Set) launchLinearQ4_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ4_0Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ4_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8876,7 +8873,7 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ4_1Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ4_1Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8891,7 +8888,7 @@ func (s *Set) launchLinearQ4_1Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ4_1Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ4_1Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9120,7 +9117,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearF8Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearF8Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9135,7 +9132,7 @@ func (s *Set) launchLinearF8Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearF8Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearF8Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9372,7 +9369,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_6Add(q op.Stream, a op.LinearAdd)
 	}
 }
 
-// launchLinearF8blockSplit_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearF8blockSplit_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearF8blockSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9387,7 +9384,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_8Add(q op.Stream, a op.LinearAdd)
 	}
 }
 
-// launchLinearF8blockSplit_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearF8blockSplit_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearF8blockSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9587,7 +9584,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearNvfp4Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearNvfp4Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9602,7 +9599,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearNvfp4Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearNvfp4Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9923,7 +9920,7 @@ func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_64Small_8Add: kernels/h200/frag/split_64_small_8.toml:3, order split_8.
+// launchLinearQ6KSplit_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
 func (s *Set) launchLinearQ6KSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9938,7 +9935,7 @@ func (s *Set) launchLinearQ6KSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_64Narrow_3Add: kernels/h200/frag/split_64_narrow_3.toml:3, order split_3.
+// launchLinearQ6KSplit_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
 func (s *Set) launchLinearQ6KSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11677,19 +11674,19 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:47
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:56
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:54
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:63
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:53
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:62
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:43
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:52
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:39
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:49
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:30
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:40
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:54
+	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:63
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0

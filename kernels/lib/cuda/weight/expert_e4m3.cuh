@@ -3,7 +3,7 @@
 //
 // First quantise_up, quantise_down: block kThreads threads, grid ceil(rows*W.Cols/(16*kThreads)); rows are Rows, Rows*TopK; scratch
 // rows*W.Cols/32*33 bytes. Then blocks of 384 threads, one to a multiprocessor (min_blocks 1); no cluster; dynamic shared memory
-// atlas::expert_up_e4m3_shared<…>, atlas::expert_e4m3_pipe<…>::kShared. Grid: any number of blocks, at most
+// atlas::expert_up_e4m3_shared<…>, atlas::e4m3_pipe<…>::kShared. Grid: any number of blocks, at most
 // ceil(W.Rows/128)*min(Rows*TopK, W.Count+Rows*TopK/kRows). W.Cols%128 == 0, In aligned to 16 bytes; expert_up_e4m3 wants W.Rows%32 == 0. At
 // most kMaxExperts experts. expert_down_e4m3 writes products, f32 [Rows*TopK,W.Rows], before the codes in scratch, for
 // expert_down_total. Bits of a pick do not depend on its tile.
@@ -14,12 +14,10 @@
 
 namespace atlas {
 
-template <int kRows, int kStages>
-using expert_e4m3_pipe = e4m3_pipe<kRows, kStages>;
 template <int kRows>
 constexpr int kHalfSums = kRows / 4;  // of a thread: those of half of the rows
 template <int kRows, int kStages>
-constexpr int expert_up_e4m3_shared = expert_e4m3_pipe<kRows, kStages>::kShared + 256 * kHalfSums<kRows> * 4;
+constexpr int expert_up_e4m3_shared = e4m3_pipe<kRows, kStages>::kShared + 256 * kHalfSums<kRows> * 4;
 
 // Copies a tile of picks, by a warpgroup: thread i chunk i%8 of rows i/8, i/8+16, …, and the scale of row i. strip(s) is where strip s of the
 // stage begins, or null; row(s) is the row of codes of sorted pick s, or -1.
@@ -71,7 +69,7 @@ __device__ void quantise_down(const atlas_ExpertDown &a, void *scratch) {
 
 template <int kRows, int kStages>
 __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
-    using pipe_t = atlas::expert_e4m3_pipe<kRows, kStages>;
+    using pipe_t = atlas::e4m3_pipe<kRows, kStages>;
     constexpr int kHalf = atlas::kHalfSums<kRows>;
     __shared__ atlas::pick_tiles tiles;
     const atlas::e4m3_list in(scratch, a.Rows, a.W.Cols);
@@ -142,7 +140,7 @@ __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
 
 template <int kRows, int kStages>
 __device__ void expert_down_e4m3(const atlas_ExpertDown &a, void *scratch) {
-    using pipe_t = atlas::expert_e4m3_pipe<kRows, kStages>;
+    using pipe_t = atlas::e4m3_pipe<kRows, kStages>;
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 7) / 8;
     float *products = static_cast<float *>(scratch);
