@@ -289,6 +289,10 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_split_32",
 	"atlas_linear_bf16_split_64_large",
 	"atlas_linear_bf16_split_64",
+	"atlas_linear_bf16_split_128_small_6",
+	"atlas_linear_bf16_split_128_small_4",
+	"atlas_linear_bf16_split_128_narrow_3",
+	"atlas_linear_bf16_split_128_middle_2",
 	"atlas_linear_bf16_wide_256x128",
 	"atlas_linear_bf16_wide_128x192",
 	"atlas_linear_bf16_wide_128x128",
@@ -320,12 +324,21 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_split_64_single",
 	"atlas_linear_q8_0_split_64_large",
 	"atlas_linear_q8_0_split_64_middle",
+	"atlas_linear_q8_0_split_128_small_6",
+	"atlas_linear_q8_0_split_128_small_4",
+	"atlas_linear_q8_0_split_128_narrow_3",
+	"atlas_linear_q8_0_split_128_middle_2",
+	"atlas_linear_q8_0_split_128_single",
+	"atlas_linear_q8_0_split_192_single",
 	"atlas_linear_q8_0_wide_128_4",
 	"atlas_linear_q8_0_wide_128_3",
 	"atlas_linear_q8_0_wide_128_2",
+	"atlas_linear_q8_0_wide_192_3",
+	"atlas_linear_q8_0_wide_192_2",
 	"atlas_linear_q8_0_wide_256_3",
 	"atlas_linear_q8_0_wide_256_2",
 	"atlas_linear_q8_0_wide_256",
+	"atlas_linear_q8_0_wide_192",
 	"atlas_linear_q8_0_wide_128",
 	"atlas_linear_q8_0_fixed_1_short",
 	"atlas_linear_q8_0_fixed_1",
@@ -352,12 +365,21 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_split_64_single",
 	"atlas_linear_q4_0_split_64_large",
 	"atlas_linear_q4_0_split_64_middle",
+	"atlas_linear_q4_0_split_128_small_6",
+	"atlas_linear_q4_0_split_128_small_4",
+	"atlas_linear_q4_0_split_128_narrow_3",
+	"atlas_linear_q4_0_split_128_middle_2",
+	"atlas_linear_q4_0_split_128_single",
+	"atlas_linear_q4_0_split_192_single",
 	"atlas_linear_q4_0_wide_128_4",
 	"atlas_linear_q4_0_wide_128_3",
 	"atlas_linear_q4_0_wide_128_2",
+	"atlas_linear_q4_0_wide_192_3",
+	"atlas_linear_q4_0_wide_192_2",
 	"atlas_linear_q4_0_wide_256_3",
 	"atlas_linear_q4_0_wide_256_2",
 	"atlas_linear_q4_0_wide_256",
+	"atlas_linear_q4_0_wide_192",
 	"atlas_linear_q4_0_wide_128",
 	"atlas_linear_q4_0_fixed_1_short",
 	"atlas_linear_q4_0_fixed_1",
@@ -383,12 +405,21 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_split_64_single",
 	"atlas_linear_q4_1_split_64_large",
 	"atlas_linear_q4_1_split_64_middle",
+	"atlas_linear_q4_1_split_128_small_6",
+	"atlas_linear_q4_1_split_128_small_4",
+	"atlas_linear_q4_1_split_128_narrow_3",
+	"atlas_linear_q4_1_split_128_middle_2",
+	"atlas_linear_q4_1_split_128_single",
+	"atlas_linear_q4_1_split_192_single",
 	"atlas_linear_q4_1_wide_128_4",
 	"atlas_linear_q4_1_wide_128_3",
 	"atlas_linear_q4_1_wide_128_2",
+	"atlas_linear_q4_1_wide_192_3",
+	"atlas_linear_q4_1_wide_192_2",
 	"atlas_linear_q4_1_wide_256_3",
 	"atlas_linear_q4_1_wide_256_2",
 	"atlas_linear_q4_1_wide_256",
+	"atlas_linear_q4_1_wide_192",
 	"atlas_linear_q4_1_wide_128",
 	"atlas_linear_q4_1_fixed_1_short",
 	"atlas_linear_q4_1_fixed_1",
@@ -415,6 +446,11 @@ var Kernels = [...]string{
 	"atlas_linear_f8_split_64_single",
 	"atlas_linear_f8_split_64_large",
 	"atlas_linear_f8_split_64_middle",
+	"atlas_linear_f8_split_128_small_6",
+	"atlas_linear_f8_split_128_small_4",
+	"atlas_linear_f8_split_128_narrow_3",
+	"atlas_linear_f8_split_128_middle_2",
+	"atlas_linear_f8_split_128_single",
 	"atlas_linear_f8_e4m3_128x128_0",
 	"atlas_linear_f8_e4m3_128x128_1",
 	"atlas_linear_f8_e4m3_64x128_0",
@@ -422,9 +458,12 @@ var Kernels = [...]string{
 	"atlas_linear_f8_wide_128_4",
 	"atlas_linear_f8_wide_128_3",
 	"atlas_linear_f8_wide_128_2",
+	"atlas_linear_f8_wide_192_3",
+	"atlas_linear_f8_wide_192_2",
 	"atlas_linear_f8_wide_256_3",
 	"atlas_linear_f8_wide_256_2",
 	"atlas_linear_f8_wide_256",
+	"atlas_linear_f8_wide_192",
 	"atlas_linear_f8_wide_128",
 	"atlas_linear_f8_half_1_short",
 	"atlas_linear_f8_half_1",
@@ -485,12 +524,21 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_32_middle",
 	"atlas_linear_nvfp4_split_64_large",
 	"atlas_linear_nvfp4_split_64_middle",
+	"atlas_linear_nvfp4_split_128_small_6",
+	"atlas_linear_nvfp4_split_128_small_4",
+	"atlas_linear_nvfp4_split_128_narrow_3",
+	"atlas_linear_nvfp4_split_128_middle_2",
+	"atlas_linear_nvfp4_split_128_single",
+	"atlas_linear_nvfp4_split_192_single",
 	"atlas_linear_nvfp4_wide_128_4",
 	"atlas_linear_nvfp4_wide_128_3",
 	"atlas_linear_nvfp4_wide_128_2",
+	"atlas_linear_nvfp4_wide_192_3",
+	"atlas_linear_nvfp4_wide_192_2",
 	"atlas_linear_nvfp4_wide_256_3",
 	"atlas_linear_nvfp4_wide_256_2",
 	"atlas_linear_nvfp4_wide_256",
+	"atlas_linear_nvfp4_wide_192",
 	"atlas_linear_nvfp4_wide_128",
 	"atlas_linear_nvfp4_held_1",
 	"atlas_linear_nvfp4_held_4",
@@ -521,12 +569,21 @@ var Kernels = [...]string{
 	"atlas_linear_q6_k_split_64_single",
 	"atlas_linear_q6_k_split_64_large",
 	"atlas_linear_q6_k_split_64_middle",
+	"atlas_linear_q6_k_split_128_small_6",
+	"atlas_linear_q6_k_split_128_small_4",
+	"atlas_linear_q6_k_split_128_narrow_3",
+	"atlas_linear_q6_k_split_128_middle_2",
+	"atlas_linear_q6_k_split_128_single",
+	"atlas_linear_q6_k_split_192_single",
 	"atlas_linear_q6_k_wide_128_4",
 	"atlas_linear_q6_k_wide_128_3",
 	"atlas_linear_q6_k_wide_128_2",
+	"atlas_linear_q6_k_wide_192_3",
+	"atlas_linear_q6_k_wide_192_2",
 	"atlas_linear_q6_k_wide_256_3",
 	"atlas_linear_q6_k_wide_256_2",
 	"atlas_linear_q6_k_wide_256",
+	"atlas_linear_q6_k_wide_192",
 	"atlas_linear_q6_k_wide_128",
 	"atlas_linear_q6_k_fixed_1_short",
 	"atlas_linear_q6_k_fixed_1",
@@ -543,6 +600,10 @@ var Kernels = [...]string{
 	"atlas_linear_bf16_split_32_middle_add",
 	"atlas_linear_bf16_split_32_add",
 	"atlas_linear_bf16_split_64_add",
+	"atlas_linear_bf16_split_128_small_6_add",
+	"atlas_linear_bf16_split_128_small_4_add",
+	"atlas_linear_bf16_split_128_narrow_3_add",
+	"atlas_linear_bf16_split_128_middle_2_add",
 	"atlas_linear_bf16_1_small_add",
 	"atlas_linear_bf16_1_add",
 	"atlas_linear_bf16_1_long_add",
@@ -562,6 +623,10 @@ var Kernels = [...]string{
 	"atlas_linear_q8_0_split_64_small_8_add",
 	"atlas_linear_q8_0_split_64_narrow_3_add",
 	"atlas_linear_q8_0_split_64_middle_add",
+	"atlas_linear_q8_0_split_128_small_6_add",
+	"atlas_linear_q8_0_split_128_small_4_add",
+	"atlas_linear_q8_0_split_128_narrow_3_add",
+	"atlas_linear_q8_0_split_128_middle_2_add",
 	"atlas_linear_q8_0_fixed_1_short_add",
 	"atlas_linear_q8_0_fixed_1_add",
 	"atlas_linear_q8_0_1_short_add",
@@ -582,6 +647,10 @@ var Kernels = [...]string{
 	"atlas_linear_q4_0_split_64_small_8_add",
 	"atlas_linear_q4_0_split_64_narrow_3_add",
 	"atlas_linear_q4_0_split_64_middle_add",
+	"atlas_linear_q4_0_split_128_small_6_add",
+	"atlas_linear_q4_0_split_128_small_4_add",
+	"atlas_linear_q4_0_split_128_narrow_3_add",
+	"atlas_linear_q4_0_split_128_middle_2_add",
 	"atlas_linear_q4_0_fixed_1_short_add",
 	"atlas_linear_q4_0_fixed_1_add",
 	"atlas_linear_q4_0_1_short_add",
@@ -601,6 +670,10 @@ var Kernels = [...]string{
 	"atlas_linear_q4_1_split_64_small_8_add",
 	"atlas_linear_q4_1_split_64_narrow_3_add",
 	"atlas_linear_q4_1_split_64_middle_add",
+	"atlas_linear_q4_1_split_128_small_6_add",
+	"atlas_linear_q4_1_split_128_small_4_add",
+	"atlas_linear_q4_1_split_128_narrow_3_add",
+	"atlas_linear_q4_1_split_128_middle_2_add",
 	"atlas_linear_q4_1_fixed_1_short_add",
 	"atlas_linear_q4_1_fixed_1_add",
 	"atlas_linear_q4_1_1_short_add",
@@ -621,6 +694,10 @@ var Kernels = [...]string{
 	"atlas_linear_f8_split_64_small_8_add",
 	"atlas_linear_f8_split_64_narrow_3_add",
 	"atlas_linear_f8_split_64_middle_add",
+	"atlas_linear_f8_split_128_small_6_add",
+	"atlas_linear_f8_split_128_small_4_add",
+	"atlas_linear_f8_split_128_narrow_3_add",
+	"atlas_linear_f8_split_128_middle_2_add",
 	"atlas_linear_f8_half_1_short_add",
 	"atlas_linear_f8_half_1_add",
 	"atlas_linear_f8_1_short_add",
@@ -665,6 +742,10 @@ var Kernels = [...]string{
 	"atlas_linear_nvfp4_split_16_add",
 	"atlas_linear_nvfp4_split_32_middle_add",
 	"atlas_linear_nvfp4_split_64_middle_add",
+	"atlas_linear_nvfp4_split_128_small_6_add",
+	"atlas_linear_nvfp4_split_128_small_4_add",
+	"atlas_linear_nvfp4_split_128_narrow_3_add",
+	"atlas_linear_nvfp4_split_128_middle_2_add",
 	"atlas_linear_nvfp4_held_1_add",
 	"atlas_linear_nvfp4_held_4_add",
 	"atlas_linear_nvfp4_held_4_two_add",
@@ -689,6 +770,10 @@ var Kernels = [...]string{
 	"atlas_linear_q6_k_split_64_small_8_add",
 	"atlas_linear_q6_k_split_64_narrow_3_add",
 	"atlas_linear_q6_k_split_64_middle_add",
+	"atlas_linear_q6_k_split_128_small_6_add",
+	"atlas_linear_q6_k_split_128_small_4_add",
+	"atlas_linear_q6_k_split_128_narrow_3_add",
+	"atlas_linear_q6_k_split_128_middle_2_add",
 	"atlas_linear_q6_k_fixed_1_short_add",
 	"atlas_linear_q6_k_fixed_1_add",
 	"atlas_linear_q6_k_1_short_add",
@@ -1465,7 +1550,7 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// GatedLinear: kernels/h200/base/bf16/linear_wide.toml:182;
+// GatedLinear: kernels/h200/base/bf16/linear_wide.toml:16;
 // kernels/h200/base/bf16/linear_few.toml:199;
 // kernels/h200/frag/few.toml:41, 115, 127, 139;
 // kernels/h200/base/f8/linear_split.toml:79;
@@ -1587,7 +1672,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return true
 }
 
-// Linear: kernels/h200/base/bf16/linear_wide.toml:3, 16, 31, 46, 61, 74, 89, 104, 117, 168, 196, 209, 223, 236, 248, 260;
+// Linear: kernels/h200/base/bf16/linear_split.toml:3, 16, 31, 46, 61, 74, 89, 104, 117, 132, 147, 162, 177;
+// kernels/h200/base/bf16/linear_wide.toml:2, 30, 43, 57, 70, 82, 94;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93;
 // kernels/h200/frag/split_16_small_6.toml:2;
 // kernels/h200/frag/split_16_narrow.toml:3;
@@ -1598,7 +1684,9 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/frag/split_64.toml:4, 19, 34;
 // kernels/h200/frag/split_64_large.toml:3;
 // kernels/h200/frag/split_64_middle.toml:3;
-// kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 87;
+// kernels/h200/frag/split_128.toml:4, 19, 34, 49, 64;
+// kernels/h200/frag/split_192.toml:3;
+// kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 88, 102, 115, 128;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
 // kernels/h200/frag/split_32_narrow_4.toml:2;
@@ -1637,6 +1725,14 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearBf16Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 64 && (a.W.Rows <= 4224 || a.W.Cols > 8192):
 			s.launchLinearBf16Split_64(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearBf16Split_128Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearBf16Split_128Small_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearBf16Split_128Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearBf16Split_128Middle_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 74*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2+131)/132) <= min(60*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192)+131)/132), 41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 29*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
 			s.launchLinearBf16Wide_256x128(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 60*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192)+131)/132) <= min(41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 29*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
@@ -1702,18 +1798,36 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ8_0Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ8_0Split_128Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ8_0Split_128Small_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ8_0Split_128Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ8_0Split_128Middle_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ8_0Split_128Single(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ8_0Split_192Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ8_0Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ8_0Wide_128_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ8_0Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ8_0Wide_192_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ8_0Wide_192_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ8_0Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ8_0Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ8_0Wide_256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ8_0Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ8_0Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
@@ -1769,18 +1883,36 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ4_0Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ4_0Split_128Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ4_0Split_128Small_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ4_0Split_128Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ4_0Split_128Middle_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ4_0Split_128Single(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ4_0Split_192Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ4_0Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ4_0Wide_128_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ4_0Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ4_0Wide_192_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ4_0Wide_192_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ4_0Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ4_0Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ4_0Wide_256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ4_0Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ4_0Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
@@ -1834,18 +1966,36 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ4_1Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ4_1Split_128Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ4_1Split_128Small_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ4_1Split_128Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ4_1Split_128Middle_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ4_1Split_128Single(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ4_1Split_192Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ4_1Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ4_1Wide_128_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ4_1Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ4_1Wide_192_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ4_1Wide_192_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ4_1Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ4_1Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ4_1Wide_256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ4_1Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ4_1Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
@@ -1901,6 +2051,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearF8Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearF8Split_128Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearF8Split_128Small_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearF8Split_128Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearF8Split_128Middle_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearF8Split_128Single(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && a.Rows > 64 && (int64(a.W.Cols)%256 != 0 || a.W.Cols < 1024 || 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 80*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
 			s.launchLinearF8E4m3_128x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && a.W.Cols >= 1024 && a.Rows > 64:
@@ -1911,12 +2071,18 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Wide_128_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearF8Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearF8Wide_192_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearF8Wide_192_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearF8Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearF8Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearF8Wide_256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearF8Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearF8Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 4096:
@@ -2037,18 +2203,36 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearNvfp4Split_128Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearNvfp4Split_128Small_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearNvfp4Split_128Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearNvfp4Split_128Middle_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearNvfp4Split_128Single(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearNvfp4Split_192Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearNvfp4Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearNvfp4Wide_128_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearNvfp4Wide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearNvfp4Wide_192_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearNvfp4Wide_192_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearNvfp4Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearNvfp4Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearNvfp4Wide_256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearNvfp4Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearNvfp4Wide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
@@ -2112,18 +2296,36 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6KSplit_64Large(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ6KSplit_64Middle(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ6KSplit_128Small_6(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ6KSplit_128Small_4(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ6KSplit_128Narrow_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ6KSplit_128Middle_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ6KSplit_128Single(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
+			s.launchLinearQ6KSplit_192Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
 			s.launchLinearQ6KWide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ6KWide_128_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ6KWide_128_2(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+			s.launchLinearQ6KWide_192_3(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+			s.launchLinearQ6KWide_192_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
 			s.launchLinearQ6KWide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
 			s.launchLinearQ6KWide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ6KWide_256(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
+			s.launchLinearQ6KWide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearQ6KWide_128(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
@@ -2150,7 +2352,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// LinearAdd: kernels/h200/base/bf16/linear_wide.toml:16, 31, 46, 74, 89, 117;
+// LinearAdd: kernels/h200/base/bf16/linear_split.toml:16, 31, 46, 74, 89, 117, 132, 147, 162, 177;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/frag/split_16_small_6.toml:2;
 // kernels/h200/frag/split_16_narrow.toml:3;
@@ -2159,6 +2361,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/frag/split_32.toml:2;
 // kernels/h200/frag/split_64.toml:4, 19;
 // kernels/h200/frag/split_64_middle.toml:3;
+// kernels/h200/frag/split_128.toml:4, 19, 34, 49;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
 // kernels/h200/frag/split_32_narrow_4.toml:2;
@@ -2189,6 +2392,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearBf16Split_32Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && a.Rows <= 64 && (a.W.Rows <= 4224 || a.W.Cols > 8192):
 			s.launchLinearBf16Split_64Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearBf16Split_128Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearBf16Split_128Small_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearBf16Split_128Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearBf16Split_128Middle_2Add(q, a)
 		case a.Rows == 1 && a.W.Cols <= 8192 && a.W.Rows <= 2112:
 			s.launchLinearBf16_1SmallAdd(q, a)
 		case a.Rows == 1 && a.W.Cols <= 8192:
@@ -2232,6 +2443,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ8_0Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ8_0Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ8_0Split_128Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ8_0Split_128Small_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ8_0Split_128Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ8_0Split_128Middle_2Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ8_0Fixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2277,6 +2496,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ4_0Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ4_0Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ4_0Split_128Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ4_0Split_128Small_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ4_0Split_128Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ4_0Split_128Middle_2Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_0Fixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2320,6 +2547,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ4_1Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ4_1Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ4_1Split_128Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ4_1Split_128Small_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ4_1Split_128Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ4_1Split_128Middle_2Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_1Fixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2365,6 +2600,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearF8Split_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearF8Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearF8Split_128Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearF8Split_128Small_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearF8Split_128Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearF8Split_128Middle_2Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 4096:
 			s.launchLinearF8Half_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 12288:
@@ -2463,6 +2706,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearNvfp4Split_32MiddleAdd(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearNvfp4Split_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearNvfp4Split_128Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearNvfp4Split_128Small_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearNvfp4Split_128Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearNvfp4Split_128Middle_2Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
 			s.launchLinearNvfp4Held_1Add(q, a)
 		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
@@ -2516,6 +2767,14 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearQ6KSplit_64Narrow_3Add(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearQ6KSplit_64MiddleAdd(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 2048:
+			s.launchLinearQ6KSplit_128Small_6Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 3968:
+			s.launchLinearQ6KSplit_128Small_4Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 4608:
+			s.launchLinearQ6KSplit_128Narrow_3Add(q, a)
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows <= 8448:
+			s.launchLinearQ6KSplit_128Middle_2Add(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ6KFixed_1ShortAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -2541,7 +2800,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return true
 }
 
-// Logits: kernels/h200/base/bf16/linear_wide.toml:132, 144, 156;
+// Logits: kernels/h200/base/bf16/linear_split.toml:192, 204, 216;
 // kernels/h200/base/bf16/linear_few.toml:104, 116, 128, 140, 152, 164, 176;
 // kernels/h200/frag/logits_split.toml:3, 15, 27;
 // kernels/h200/frag/few.toml:53;
@@ -4602,7 +4861,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
-// launchGatedLinearBf16Wide: kernels/h200/base/bf16/linear_wide.toml:182, order wide.
+// launchGatedLinearBf16Wide: kernels/h200/base/bf16/linear_wide.toml:16, order wide.
 func (s *Set) launchGatedLinearBf16Wide(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -4888,7 +5147,7 @@ func (s *Set) launchGatedLinearQ6K_8(q op.Stream, a op.GatedLinear) {
 	}
 }
 
-// launchLinearBf16Split_16Large: kernels/h200/base/bf16/linear_wide.toml:3, order split_1.
+// launchLinearBf16Split_16Large: kernels/h200/base/bf16/linear_split.toml:3, order split_1.
 func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4903,7 +5162,7 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_16Middle: kernels/h200/base/bf16/linear_wide.toml:16, order split_4.
+// launchLinearBf16Split_16Middle: kernels/h200/base/bf16/linear_split.toml:16, order split_4.
 func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4918,7 +5177,7 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_16Small: kernels/h200/base/bf16/linear_wide.toml:31, order split_4.
+// launchLinearBf16Split_16Small: kernels/h200/base/bf16/linear_split.toml:31, order split_4.
 func (s *Set) launchLinearBf16Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4933,7 +5192,7 @@ func (s *Set) launchLinearBf16Split_16Small(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:46, order split_2.
+// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_split.toml:46, order split_2.
 func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4948,7 +5207,7 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_32Large: kernels/h200/base/bf16/linear_wide.toml:61, order split_1.
+// launchLinearBf16Split_32Large: kernels/h200/base/bf16/linear_split.toml:61, order split_1.
 func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4963,7 +5222,7 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_32Middle: kernels/h200/base/bf16/linear_wide.toml:74, order split_4.
+// launchLinearBf16Split_32Middle: kernels/h200/base/bf16/linear_split.toml:74, order split_4.
 func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4978,7 +5237,7 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_32: kernels/h200/base/bf16/linear_wide.toml:89, order split_2.
+// launchLinearBf16Split_32: kernels/h200/base/bf16/linear_split.toml:89, order split_2.
 func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -4993,7 +5252,7 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_wide.toml:104, order split_1.
+// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_split.toml:104, order split_1.
 func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5008,7 +5267,7 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:117, order split_2.
+// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_split.toml:117, order split_2.
 func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5023,9 +5282,9 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_256x128: kernels/h200/base/bf16/linear_wide.toml:168, order wide.
-func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16Split_128Small_6: kernels/h200/base/bf16/linear_split.toml:132, order split_6.
+func (s *Set) launchLinearBf16Split_128Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5038,9 +5297,9 @@ func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:196, order wide.
-func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16Split_128Small_4: kernels/h200/base/bf16/linear_split.toml:147, order split_4.
+func (s *Set) launchLinearBf16Split_128Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5053,9 +5312,9 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:209, order wide.
-func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16Split_128Narrow_3: kernels/h200/base/bf16/linear_split.toml:162, order split_3.
+func (s *Set) launchLinearBf16Split_128Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5068,9 +5327,9 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_128x64: kernels/h200/base/bf16/linear_wide.toml:223, order wide.
-func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+// launchLinearBf16Split_128Middle_2: kernels/h200/base/bf16/linear_split.toml:177, order split_2.
+func (s *Set) launchLinearBf16Split_128Middle_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -5083,7 +5342,67 @@ func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:236, order wide.
+// launchLinearBf16Wide_256x128: kernels/h200/base/bf16/linear_wide.toml:2, order wide.
+func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[276], g)
+	}
+}
+
+// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:30, order wide.
+func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[277], g)
+	}
+}
+
+// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:43, order wide.
+func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[278], g)
+	}
+}
+
+// launchLinearBf16Wide_128x64: kernels/h200/base/bf16/linear_wide.toml:57, order wide.
+func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[279], g)
+	}
+}
+
+// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:70, order wide.
 func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5094,11 +5413,11 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[280], g)
 	}
 }
 
-// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:248, order wide.
+// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:82, order wide.
 func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5109,11 +5428,11 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[277], g)
+		q.Launch(s.kernels[281], g)
 	}
 }
 
-// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:260, order wide.
+// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:94, order wide.
 func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5124,7 +5443,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[278], g)
+		q.Launch(s.kernels[282], g)
 	}
 }
 
@@ -5132,7 +5451,7 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[279], g)
+		q.Launch(s.kernels[283], g)
 	}
 }
 
@@ -5140,7 +5459,7 @@ func (s *Set) launchLinearBf16_1Small(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[280], g)
+		q.Launch(s.kernels[284], g)
 	}
 }
 
@@ -5148,7 +5467,7 @@ func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[281], g)
+		q.Launch(s.kernels[285], g)
 	}
 }
 
@@ -5156,7 +5475,7 @@ func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[286], g)
 	}
 }
 
@@ -5164,7 +5483,7 @@ func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[287], g)
 	}
 }
 
@@ -5172,7 +5491,7 @@ func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[288], g)
 	}
 }
 
@@ -5180,7 +5499,7 @@ func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[289], g)
 	}
 }
 
@@ -5188,7 +5507,7 @@ func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[290], g)
 	}
 }
 
@@ -5203,7 +5522,7 @@ func (s *Set) launchLinearQ8_0Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[291], g)
 	}
 }
 
@@ -5218,7 +5537,7 @@ func (s *Set) launchLinearQ8_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[292], g)
 	}
 }
 
@@ -5233,7 +5552,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[293], g)
 	}
 }
 
@@ -5248,7 +5567,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[294], g)
 	}
 }
 
@@ -5263,7 +5582,7 @@ func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[295], g)
 	}
 }
 
@@ -5278,7 +5597,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[296], g)
 	}
 }
 
@@ -5293,7 +5612,7 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[297], g)
 	}
 }
 
@@ -5308,7 +5627,7 @@ func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[298], g)
 	}
 }
 
@@ -5323,7 +5642,7 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[299], g)
 	}
 }
 
@@ -5338,7 +5657,7 @@ func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[300], g)
 	}
 }
 
@@ -5353,7 +5672,7 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[301], g)
 	}
 }
 
@@ -5368,7 +5687,7 @@ func (s *Set) launchLinearQ8_0Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[302], g)
 	}
 }
 
@@ -5383,7 +5702,7 @@ func (s *Set) launchLinearQ8_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[303], g)
 	}
 }
 
@@ -5398,7 +5717,7 @@ func (s *Set) launchLinearQ8_0Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[304], g)
 	}
 }
 
@@ -5413,7 +5732,7 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[305], g)
 	}
 }
 
@@ -5428,7 +5747,97 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[306], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ8_0Split_128Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[307], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ8_0Split_128Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[308], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ8_0Split_128Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[309], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ8_0Split_128Middle_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[310], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+func (s *Set) launchLinearQ8_0Split_128Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[311], g)
+	}
+}
+
+// launchLinearQ8_0Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+func (s *Set) launchLinearQ8_0Split_192Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[312], g)
 	}
 }
 
@@ -5443,7 +5852,7 @@ func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[313], g)
 	}
 }
 
@@ -5458,7 +5867,7 @@ func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[314], g)
 	}
 }
 
@@ -5473,11 +5882,41 @@ func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[315], g)
 	}
 }
 
-// launchLinearQ8_0Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ8_0Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ8_0Wide_192_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[316], g)
+	}
+}
+
+// launchLinearQ8_0Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ8_0Wide_192_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[317], g)
+	}
+}
+
+// launchLinearQ8_0Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
 func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5488,11 +5927,11 @@ func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[318], g)
 	}
 }
 
-// launchLinearQ8_0Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ8_0Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
 func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5503,11 +5942,11 @@ func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[319], g)
 	}
 }
 
-// launchLinearQ8_0Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+// launchLinearQ8_0Wide_256: kernels/h200/frag/wide.toml:102, order wide.
 func (s *Set) launchLinearQ8_0Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5518,11 +5957,26 @@ func (s *Set) launchLinearQ8_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[320], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+// launchLinearQ8_0Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+func (s *Set) launchLinearQ8_0Wide_192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[321], g)
+	}
+}
+
+// launchLinearQ8_0Wide_128: kernels/h200/frag/wide.toml:128, order wide.
 func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5533,7 +5987,7 @@ func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[322], g)
 	}
 }
 
@@ -5541,7 +5995,7 @@ func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[323], g)
 	}
 }
 
@@ -5549,7 +6003,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[324], g)
 	}
 }
 
@@ -5557,7 +6011,7 @@ func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[325], g)
 	}
 }
 
@@ -5565,7 +6019,7 @@ func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[326], g)
 	}
 }
 
@@ -5573,7 +6027,7 @@ func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[327], g)
 	}
 }
 
@@ -5581,7 +6035,7 @@ func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[328], g)
 	}
 }
 
@@ -5589,7 +6043,7 @@ func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[329], g)
 	}
 }
 
@@ -5597,7 +6051,7 @@ func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[330], g)
 	}
 }
 
@@ -5605,7 +6059,7 @@ func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[331], g)
 	}
 }
 
@@ -5620,7 +6074,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[332], g)
 	}
 }
 
@@ -5635,7 +6089,7 @@ func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[333], g)
 	}
 }
 
@@ -5650,7 +6104,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[334], g)
 	}
 }
 
@@ -5665,7 +6119,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[335], g)
 	}
 }
 
@@ -5680,7 +6134,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[336], g)
 	}
 }
 
@@ -5695,7 +6149,7 @@ func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[337], g)
 	}
 }
 
@@ -5710,7 +6164,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[338], g)
 	}
 }
 
@@ -5725,7 +6179,7 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[339], g)
 	}
 }
 
@@ -5740,7 +6194,7 @@ func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[340], g)
 	}
 }
 
@@ -5755,7 +6209,7 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[341], g)
 	}
 }
 
@@ -5770,7 +6224,7 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[342], g)
 	}
 }
 
@@ -5785,7 +6239,7 @@ func (s *Set) launchLinearQ4_0Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[343], g)
 	}
 }
 
@@ -5800,7 +6254,7 @@ func (s *Set) launchLinearQ4_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[344], g)
 	}
 }
 
@@ -5815,7 +6269,7 @@ func (s *Set) launchLinearQ4_0Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[345], g)
 	}
 }
 
@@ -5830,7 +6284,7 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[346], g)
 	}
 }
 
@@ -5845,7 +6299,97 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[347], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ4_0Split_128Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[348], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ4_0Split_128Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[349], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ4_0Split_128Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[350], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ4_0Split_128Middle_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[351], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+func (s *Set) launchLinearQ4_0Split_128Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[352], g)
+	}
+}
+
+// launchLinearQ4_0Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+func (s *Set) launchLinearQ4_0Split_192Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[353], g)
 	}
 }
 
@@ -5860,7 +6404,7 @@ func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[354], g)
 	}
 }
 
@@ -5875,7 +6419,7 @@ func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[355], g)
 	}
 }
 
@@ -5890,11 +6434,41 @@ func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[356], g)
 	}
 }
 
-// launchLinearQ4_0Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ4_0Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ4_0Wide_192_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[357], g)
+	}
+}
+
+// launchLinearQ4_0Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ4_0Wide_192_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[358], g)
+	}
+}
+
+// launchLinearQ4_0Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
 func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5905,11 +6479,11 @@ func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[359], g)
 	}
 }
 
-// launchLinearQ4_0Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ4_0Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
 func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5920,11 +6494,11 @@ func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[360], g)
 	}
 }
 
-// launchLinearQ4_0Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+// launchLinearQ4_0Wide_256: kernels/h200/frag/wide.toml:102, order wide.
 func (s *Set) launchLinearQ4_0Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5935,11 +6509,26 @@ func (s *Set) launchLinearQ4_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[361], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+// launchLinearQ4_0Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+func (s *Set) launchLinearQ4_0Wide_192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[362], g)
+	}
+}
+
+// launchLinearQ4_0Wide_128: kernels/h200/frag/wide.toml:128, order wide.
 func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5950,7 +6539,7 @@ func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[363], g)
 	}
 }
 
@@ -5958,7 +6547,7 @@ func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[364], g)
 	}
 }
 
@@ -5966,7 +6555,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[365], g)
 	}
 }
 
@@ -5974,7 +6563,7 @@ func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[366], g)
 	}
 }
 
@@ -5982,7 +6571,7 @@ func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[367], g)
 	}
 }
 
@@ -5990,7 +6579,7 @@ func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[368], g)
 	}
 }
 
@@ -5998,7 +6587,7 @@ func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[369], g)
 	}
 }
 
@@ -6006,7 +6595,7 @@ func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[370], g)
 	}
 }
 
@@ -6014,7 +6603,7 @@ func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[371], g)
 	}
 }
 
@@ -6022,7 +6611,7 @@ func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[372], g)
 	}
 }
 
@@ -6037,7 +6626,7 @@ func (s *Set) launchLinearQ4_1Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[373], g)
 	}
 }
 
@@ -6052,7 +6641,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[374], g)
 	}
 }
 
@@ -6067,7 +6656,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[375], g)
 	}
 }
 
@@ -6082,7 +6671,7 @@ func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[376], g)
 	}
 }
 
@@ -6097,7 +6686,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[377], g)
 	}
 }
 
@@ -6112,7 +6701,7 @@ func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[378], g)
 	}
 }
 
@@ -6127,7 +6716,7 @@ func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[379], g)
 	}
 }
 
@@ -6142,7 +6731,7 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[380], g)
 	}
 }
 
@@ -6157,7 +6746,7 @@ func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[381], g)
 	}
 }
 
@@ -6172,7 +6761,7 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[382], g)
 	}
 }
 
@@ -6187,7 +6776,7 @@ func (s *Set) launchLinearQ4_1Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[383], g)
 	}
 }
 
@@ -6202,7 +6791,7 @@ func (s *Set) launchLinearQ4_1Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[384], g)
 	}
 }
 
@@ -6217,7 +6806,7 @@ func (s *Set) launchLinearQ4_1Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[385], g)
 	}
 }
 
@@ -6232,7 +6821,7 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[386], g)
 	}
 }
 
@@ -6247,7 +6836,97 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[387], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ4_1Split_128Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[388], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ4_1Split_128Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[389], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ4_1Split_128Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[390], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ4_1Split_128Middle_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[391], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+func (s *Set) launchLinearQ4_1Split_128Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[392], g)
+	}
+}
+
+// launchLinearQ4_1Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+func (s *Set) launchLinearQ4_1Split_192Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[393], g)
 	}
 }
 
@@ -6262,7 +6941,7 @@ func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[394], g)
 	}
 }
 
@@ -6277,7 +6956,7 @@ func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[395], g)
 	}
 }
 
@@ -6292,11 +6971,41 @@ func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[396], g)
 	}
 }
 
-// launchLinearQ4_1Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ4_1Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ4_1Wide_192_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[397], g)
+	}
+}
+
+// launchLinearQ4_1Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ4_1Wide_192_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[398], g)
+	}
+}
+
+// launchLinearQ4_1Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
 func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6307,11 +7016,11 @@ func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[399], g)
 	}
 }
 
-// launchLinearQ4_1Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ4_1Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
 func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6322,11 +7031,11 @@ func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[400], g)
 	}
 }
 
-// launchLinearQ4_1Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+// launchLinearQ4_1Wide_256: kernels/h200/frag/wide.toml:102, order wide.
 func (s *Set) launchLinearQ4_1Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6337,11 +7046,26 @@ func (s *Set) launchLinearQ4_1Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[401], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+// launchLinearQ4_1Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+func (s *Set) launchLinearQ4_1Wide_192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[402], g)
+	}
+}
+
+// launchLinearQ4_1Wide_128: kernels/h200/frag/wide.toml:128, order wide.
 func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6352,7 +7076,7 @@ func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[403], g)
 	}
 }
 
@@ -6360,7 +7084,7 @@ func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[404], g)
 	}
 }
 
@@ -6368,7 +7092,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[405], g)
 	}
 }
 
@@ -6376,7 +7100,7 @@ func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[406], g)
 	}
 }
 
@@ -6384,7 +7108,7 @@ func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[407], g)
 	}
 }
 
@@ -6392,7 +7116,7 @@ func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[408], g)
 	}
 }
 
@@ -6400,7 +7124,7 @@ func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[409], g)
 	}
 }
 
@@ -6408,7 +7132,7 @@ func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[410], g)
 	}
 }
 
@@ -6416,7 +7140,7 @@ func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[411], g)
 	}
 }
 
@@ -6424,7 +7148,7 @@ func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[412], g)
 	}
 }
 
@@ -6439,7 +7163,7 @@ func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[413], g)
 	}
 }
 
@@ -6454,7 +7178,7 @@ func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[414], g)
 	}
 }
 
@@ -6469,7 +7193,7 @@ func (s *Set) launchLinearF8Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[415], g)
 	}
 }
 
@@ -6484,7 +7208,7 @@ func (s *Set) launchLinearF8Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[416], g)
 	}
 }
 
@@ -6499,7 +7223,7 @@ func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[417], g)
 	}
 }
 
@@ -6514,7 +7238,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[418], g)
 	}
 }
 
@@ -6529,7 +7253,7 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[419], g)
 	}
 }
 
@@ -6544,7 +7268,7 @@ func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[420], g)
 	}
 }
 
@@ -6559,7 +7283,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[390], g)
+		q.Launch(s.kernels[421], g)
 	}
 }
 
@@ -6574,7 +7298,7 @@ func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[422], g)
 	}
 }
 
@@ -6589,7 +7313,7 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[423], g)
 	}
 }
 
@@ -6604,7 +7328,7 @@ func (s *Set) launchLinearF8Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[393], g)
+		q.Launch(s.kernels[424], g)
 	}
 }
 
@@ -6619,7 +7343,7 @@ func (s *Set) launchLinearF8Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[425], g)
 	}
 }
 
@@ -6634,7 +7358,7 @@ func (s *Set) launchLinearF8Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[395], g)
+		q.Launch(s.kernels[426], g)
 	}
 }
 
@@ -6649,7 +7373,7 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[427], g)
 	}
 }
 
@@ -6664,7 +7388,82 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[397], g)
+		q.Launch(s.kernels[428], g)
+	}
+}
+
+// launchLinearF8Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearF8Split_128Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[429], g)
+	}
+}
+
+// launchLinearF8Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearF8Split_128Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[430], g)
+	}
+}
+
+// launchLinearF8Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearF8Split_128Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[431], g)
+	}
+}
+
+// launchLinearF8Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearF8Split_128Middle_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[432], g)
+	}
+}
+
+// launchLinearF8Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+func (s *Set) launchLinearF8Split_128Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[433], g)
 	}
 }
 
@@ -6673,11 +7472,11 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[434], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[435], g)
 	}
 }
 
@@ -6686,11 +7485,11 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[436], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[437], g)
 	}
 }
 
@@ -6705,7 +7504,7 @@ func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[438], g)
 	}
 }
 
@@ -6720,7 +7519,7 @@ func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[439], g)
 	}
 }
 
@@ -6735,11 +7534,41 @@ func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[440], g)
 	}
 }
 
-// launchLinearF8Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearF8Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearF8Wide_192_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[441], g)
+	}
+}
+
+// launchLinearF8Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearF8Wide_192_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[442], g)
+	}
+}
+
+// launchLinearF8Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
 func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6750,11 +7579,11 @@ func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[443], g)
 	}
 }
 
-// launchLinearF8Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearF8Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
 func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6765,11 +7594,11 @@ func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[444], g)
 	}
 }
 
-// launchLinearF8Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+// launchLinearF8Wide_256: kernels/h200/frag/wide.toml:102, order wide.
 func (s *Set) launchLinearF8Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6780,11 +7609,26 @@ func (s *Set) launchLinearF8Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[445], g)
 	}
 }
 
-// launchLinearF8Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+// launchLinearF8Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+func (s *Set) launchLinearF8Wide_192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[446], g)
+	}
+}
+
+// launchLinearF8Wide_128: kernels/h200/frag/wide.toml:128, order wide.
 func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6795,7 +7639,7 @@ func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[447], g)
 	}
 }
 
@@ -6803,7 +7647,7 @@ func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[448], g)
 	}
 }
 
@@ -6811,7 +7655,7 @@ func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[449], g)
 	}
 }
 
@@ -6819,7 +7663,7 @@ func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[450], g)
 	}
 }
 
@@ -6827,7 +7671,7 @@ func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[451], g)
 	}
 }
 
@@ -6835,7 +7679,7 @@ func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[452], g)
 	}
 }
 
@@ -6843,7 +7687,7 @@ func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[453], g)
 	}
 }
 
@@ -6851,7 +7695,7 @@ func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[415], g)
+		q.Launch(s.kernels[454], g)
 	}
 }
 
@@ -6859,7 +7703,7 @@ func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[416], g)
+		q.Launch(s.kernels[455], g)
 	}
 }
 
@@ -6867,7 +7711,7 @@ func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[417], g)
+		q.Launch(s.kernels[456], g)
 	}
 }
 
@@ -6882,7 +7726,7 @@ func (s *Set) launchLinearF8blockSplit_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[418], g)
+		q.Launch(s.kernels[457], g)
 	}
 }
 
@@ -6897,7 +7741,7 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[458], g)
 	}
 }
 
@@ -6912,7 +7756,7 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[459], g)
 	}
 }
 
@@ -6927,7 +7771,7 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[460], g)
 	}
 }
 
@@ -6942,7 +7786,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[461], g)
 	}
 }
 
@@ -6957,7 +7801,7 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[462], g)
 	}
 }
 
@@ -6972,7 +7816,7 @@ func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[463], g)
 	}
 }
 
@@ -6987,7 +7831,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[425], g)
+		q.Launch(s.kernels[464], g)
 	}
 }
 
@@ -7002,7 +7846,7 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[426], g)
+		q.Launch(s.kernels[465], g)
 	}
 }
 
@@ -7017,7 +7861,7 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[427], g)
+		q.Launch(s.kernels[466], g)
 	}
 }
 
@@ -7032,7 +7876,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[467], g)
 	}
 }
 
@@ -7047,7 +7891,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[468], g)
 	}
 }
 
@@ -7062,7 +7906,7 @@ func (s *Set) launchLinearF8blockSplit_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[430], g)
+		q.Launch(s.kernels[469], g)
 	}
 }
 
@@ -7077,7 +7921,7 @@ func (s *Set) launchLinearF8blockSplit_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[431], g)
+		q.Launch(s.kernels[470], g)
 	}
 }
 
@@ -7092,7 +7936,7 @@ func (s *Set) launchLinearF8blockSplit_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[432], g)
+		q.Launch(s.kernels[471], g)
 	}
 }
 
@@ -7101,11 +7945,11 @@ func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[433], g)
+		q.Launch(s.kernels[472], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[434], g)
+		q.Launch(s.kernels[473], g)
 	}
 }
 
@@ -7114,11 +7958,11 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[435], g)
+		q.Launch(s.kernels[474], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[436], g)
+		q.Launch(s.kernels[475], g)
 	}
 }
 
@@ -7127,11 +7971,11 @@ func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[437], g)
+		q.Launch(s.kernels[476], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[438], g)
+		q.Launch(s.kernels[477], g)
 	}
 }
 
@@ -7146,7 +7990,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[439], g)
+		q.Launch(s.kernels[478], g)
 	}
 }
 
@@ -7154,7 +7998,7 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[479], g)
 	}
 }
 
@@ -7162,7 +8006,7 @@ func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[480], g)
 	}
 }
 
@@ -7170,7 +8014,7 @@ func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[481], g)
 	}
 }
 
@@ -7178,7 +8022,7 @@ func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[482], g)
 	}
 }
 
@@ -7186,7 +8030,7 @@ func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[483], g)
 	}
 }
 
@@ -7194,7 +8038,7 @@ func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[445], g)
+		q.Launch(s.kernels[484], g)
 	}
 }
 
@@ -7202,7 +8046,7 @@ func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[485], g)
 	}
 }
 
@@ -7210,7 +8054,7 @@ func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[486], g)
 	}
 }
 
@@ -7218,7 +8062,7 @@ func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[448], g)
+		q.Launch(s.kernels[487], g)
 	}
 }
 
@@ -7226,7 +8070,7 @@ func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[449], g)
+		q.Launch(s.kernels[488], g)
 	}
 }
 
@@ -7234,7 +8078,7 @@ func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[450], g)
+		q.Launch(s.kernels[489], g)
 	}
 }
 
@@ -7249,7 +8093,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[490], g)
 	}
 }
 
@@ -7264,7 +8108,7 @@ func (s *Set) launchLinearNvfp4Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[491], g)
 	}
 }
 
@@ -7279,7 +8123,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[492], g)
 	}
 }
 
@@ -7294,7 +8138,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[493], g)
 	}
 }
 
@@ -7309,7 +8153,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[455], g)
+		q.Launch(s.kernels[494], g)
 	}
 }
 
@@ -7324,7 +8168,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[456], g)
+		q.Launch(s.kernels[495], g)
 	}
 }
 
@@ -7339,7 +8183,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[457], g)
+		q.Launch(s.kernels[496], g)
 	}
 }
 
@@ -7354,7 +8198,7 @@ func (s *Set) launchLinearNvfp4Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[458], g)
+		q.Launch(s.kernels[497], g)
 	}
 }
 
@@ -7369,7 +8213,7 @@ func (s *Set) launchLinearNvfp4Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[498], g)
 	}
 }
 
@@ -7384,7 +8228,7 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[499], g)
 	}
 }
 
@@ -7399,7 +8243,7 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[500], g)
 	}
 }
 
@@ -7414,7 +8258,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[462], g)
+		q.Launch(s.kernels[501], g)
 	}
 }
 
@@ -7429,7 +8273,7 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[502], g)
 	}
 }
 
@@ -7444,7 +8288,7 @@ func (s *Set) launchLinearNvfp4Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[464], g)
+		q.Launch(s.kernels[503], g)
 	}
 }
 
@@ -7459,7 +8303,7 @@ func (s *Set) launchLinearNvfp4Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[465], g)
+		q.Launch(s.kernels[504], g)
 	}
 }
 
@@ -7474,7 +8318,7 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[466], g)
+		q.Launch(s.kernels[505], g)
 	}
 }
 
@@ -7489,7 +8333,97 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[506], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearNvfp4Split_128Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[507], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearNvfp4Split_128Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[508], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearNvfp4Split_128Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[509], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearNvfp4Split_128Middle_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[510], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+func (s *Set) launchLinearNvfp4Split_128Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[511], g)
+	}
+}
+
+// launchLinearNvfp4Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+func (s *Set) launchLinearNvfp4Split_192Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[512], g)
 	}
 }
 
@@ -7504,7 +8438,7 @@ func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[513], g)
 	}
 }
 
@@ -7519,7 +8453,7 @@ func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[469], g)
+		q.Launch(s.kernels[514], g)
 	}
 }
 
@@ -7534,11 +8468,41 @@ func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[515], g)
 	}
 }
 
-// launchLinearNvfp4Wide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearNvfp4Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearNvfp4Wide_192_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[516], g)
+	}
+}
+
+// launchLinearNvfp4Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearNvfp4Wide_192_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[517], g)
+	}
+}
+
+// launchLinearNvfp4Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
 func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7549,11 +8513,11 @@ func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[518], g)
 	}
 }
 
-// launchLinearNvfp4Wide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearNvfp4Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
 func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7564,11 +8528,11 @@ func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[519], g)
 	}
 }
 
-// launchLinearNvfp4Wide_256: kernels/h200/frag/wide.toml:74, order wide.
+// launchLinearNvfp4Wide_256: kernels/h200/frag/wide.toml:102, order wide.
 func (s *Set) launchLinearNvfp4Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7579,11 +8543,26 @@ func (s *Set) launchLinearNvfp4Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[520], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128: kernels/h200/frag/wide.toml:87, order wide.
+// launchLinearNvfp4Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+func (s *Set) launchLinearNvfp4Wide_192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[521], g)
+	}
+}
+
+// launchLinearNvfp4Wide_128: kernels/h200/frag/wide.toml:128, order wide.
 func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7594,7 +8573,7 @@ func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[522], g)
 	}
 }
 
@@ -7602,7 +8581,7 @@ func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[523], g)
 	}
 }
 
@@ -7610,7 +8589,7 @@ func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[524], g)
 	}
 }
 
@@ -7618,7 +8597,7 @@ func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[525], g)
 	}
 }
 
@@ -7626,7 +8605,7 @@ func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[526], g)
 	}
 }
 
@@ -7634,7 +8613,7 @@ func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[479], g)
+		q.Launch(s.kernels[527], g)
 	}
 }
 
@@ -7642,7 +8621,7 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[480], g)
+		q.Launch(s.kernels[528], g)
 	}
 }
 
@@ -7650,7 +8629,7 @@ func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[529], g)
 	}
 }
 
@@ -7658,7 +8637,7 @@ func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[530], g)
 	}
 }
 
@@ -7666,7 +8645,7 @@ func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[531], g)
 	}
 }
 
@@ -7674,7 +8653,7 @@ func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[484], g)
+		q.Launch(s.kernels[532], g)
 	}
 }
 
@@ -7682,7 +8661,7 @@ func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[533], g)
 	}
 }
 
@@ -7690,7 +8669,7 @@ func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[534], g)
 	}
 }
 
@@ -7698,7 +8677,7 @@ func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[487], g)
+		q.Launch(s.kernels[535], g)
 	}
 }
 
@@ -7713,7 +8692,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[536], g)
 	}
 }
 
@@ -7728,7 +8707,7 @@ func (s *Set) launchLinearQ6KSplit_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[537], g)
 	}
 }
 
@@ -7743,7 +8722,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[490], g)
+		q.Launch(s.kernels[538], g)
 	}
 }
 
@@ -7758,7 +8737,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[491], g)
+		q.Launch(s.kernels[539], g)
 	}
 }
 
@@ -7773,7 +8752,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[540], g)
 	}
 }
 
@@ -7788,7 +8767,7 @@ func (s *Set) launchLinearQ6KSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[541], g)
 	}
 }
 
@@ -7803,7 +8782,7 @@ func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[494], g)
+		q.Launch(s.kernels[542], g)
 	}
 }
 
@@ -7818,7 +8797,7 @@ func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[543], g)
 	}
 }
 
@@ -7833,7 +8812,7 @@ func (s *Set) launchLinearQ6KSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[544], g)
 	}
 }
 
@@ -7848,7 +8827,7 @@ func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[497], g)
+		q.Launch(s.kernels[545], g)
 	}
 }
 
@@ -7863,7 +8842,7 @@ func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[546], g)
 	}
 }
 
@@ -7878,7 +8857,7 @@ func (s *Set) launchLinearQ6KSplit_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[547], g)
 	}
 }
 
@@ -7893,7 +8872,7 @@ func (s *Set) launchLinearQ6KSplit_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[548], g)
 	}
 }
 
@@ -7908,7 +8887,7 @@ func (s *Set) launchLinearQ6KSplit_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[549], g)
 	}
 }
 
@@ -7923,7 +8902,7 @@ func (s *Set) launchLinearQ6KSplit_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[502], g)
+		q.Launch(s.kernels[550], g)
 	}
 }
 
@@ -7938,7 +8917,97 @@ func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[551], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ6KSplit_128Small_6(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[552], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ6KSplit_128Small_4(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[553], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ6KSplit_128Narrow_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[554], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ6KSplit_128Middle_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[555], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+func (s *Set) launchLinearQ6KSplit_128Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[556], g)
+	}
+}
+
+// launchLinearQ6KSplit_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+func (s *Set) launchLinearQ6KSplit_192Single(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[557], g)
 	}
 }
 
@@ -7953,7 +9022,7 @@ func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[558], g)
 	}
 }
 
@@ -7968,7 +9037,7 @@ func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[559], g)
 	}
 }
 
@@ -7983,11 +9052,41 @@ func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[560], g)
 	}
 }
 
-// launchLinearQ6KWide_256_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ6KWide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+func (s *Set) launchLinearQ6KWide_192_3(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[561], g)
+	}
+}
+
+// launchLinearQ6KWide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+func (s *Set) launchLinearQ6KWide_192_2(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[562], g)
+	}
+}
+
+// launchLinearQ6KWide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
 func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7998,11 +9097,11 @@ func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[507], g)
+		q.Launch(s.kernels[563], g)
 	}
 }
 
-// launchLinearQ6KWide_256_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ6KWide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
 func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8013,11 +9112,11 @@ func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[564], g)
 	}
 }
 
-// launchLinearQ6KWide_256: kernels/h200/frag/wide.toml:74, order wide.
+// launchLinearQ6KWide_256: kernels/h200/frag/wide.toml:102, order wide.
 func (s *Set) launchLinearQ6KWide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8028,11 +9127,26 @@ func (s *Set) launchLinearQ6KWide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[565], g)
 	}
 }
 
-// launchLinearQ6KWide_128: kernels/h200/frag/wide.toml:87, order wide.
+// launchLinearQ6KWide_192: kernels/h200/frag/wide.toml:115, order wide.
+func (s *Set) launchLinearQ6KWide_192(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+		t := struct {
+			arguments op.Linear
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[566], g)
+	}
+}
+
+// launchLinearQ6KWide_128: kernels/h200/frag/wide.toml:128, order wide.
 func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8043,7 +9157,7 @@ func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[567], g)
 	}
 }
 
@@ -8051,7 +9165,7 @@ func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[568], g)
 	}
 }
 
@@ -8059,7 +9173,7 @@ func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[569], g)
 	}
 }
 
@@ -8067,7 +9181,7 @@ func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[570], g)
 	}
 }
 
@@ -8075,7 +9189,7 @@ func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[571], g)
 	}
 }
 
@@ -8083,7 +9197,7 @@ func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[572], g)
 	}
 }
 
@@ -8091,7 +9205,7 @@ func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[573], g)
 	}
 }
 
@@ -8099,7 +9213,7 @@ func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[517], g)
+		q.Launch(s.kernels[574], g)
 	}
 }
 
@@ -8107,7 +9221,7 @@ func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[575], g)
 	}
 }
 
@@ -8115,11 +9229,11 @@ func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 func (s *Set) launchLinearQ6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[576], g)
 	}
 }
 
-// launchLinearBf16Split_16MiddleAdd: kernels/h200/base/bf16/linear_wide.toml:16, order split_4.
+// launchLinearBf16Split_16MiddleAdd: kernels/h200/base/bf16/linear_split.toml:16, order split_4.
 func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8130,11 +9244,11 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[577], g)
 	}
 }
 
-// launchLinearBf16Split_16SmallAdd: kernels/h200/base/bf16/linear_wide.toml:31, order split_4.
+// launchLinearBf16Split_16SmallAdd: kernels/h200/base/bf16/linear_split.toml:31, order split_4.
 func (s *Set) launchLinearBf16Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8145,11 +9259,11 @@ func (s *Set) launchLinearBf16Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[578], g)
 	}
 }
 
-// launchLinearBf16Split_16Add: kernels/h200/base/bf16/linear_wide.toml:46, order split_2.
+// launchLinearBf16Split_16Add: kernels/h200/base/bf16/linear_split.toml:46, order split_2.
 func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8160,11 +9274,11 @@ func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[579], g)
 	}
 }
 
-// launchLinearBf16Split_32MiddleAdd: kernels/h200/base/bf16/linear_wide.toml:74, order split_4.
+// launchLinearBf16Split_32MiddleAdd: kernels/h200/base/bf16/linear_split.toml:74, order split_4.
 func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8175,11 +9289,11 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[580], g)
 	}
 }
 
-// launchLinearBf16Split_32Add: kernels/h200/base/bf16/linear_wide.toml:89, order split_2.
+// launchLinearBf16Split_32Add: kernels/h200/base/bf16/linear_split.toml:89, order split_2.
 func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8190,11 +9304,11 @@ func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[524], g)
+		q.Launch(s.kernels[581], g)
 	}
 }
 
-// launchLinearBf16Split_64Add: kernels/h200/base/bf16/linear_wide.toml:117, order split_2.
+// launchLinearBf16Split_64Add: kernels/h200/base/bf16/linear_split.toml:117, order split_2.
 func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8205,7 +9319,67 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[582], g)
+	}
+}
+
+// launchLinearBf16Split_128Small_6Add: kernels/h200/base/bf16/linear_split.toml:132, order split_6.
+func (s *Set) launchLinearBf16Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[583], g)
+	}
+}
+
+// launchLinearBf16Split_128Small_4Add: kernels/h200/base/bf16/linear_split.toml:147, order split_4.
+func (s *Set) launchLinearBf16Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[584], g)
+	}
+}
+
+// launchLinearBf16Split_128Narrow_3Add: kernels/h200/base/bf16/linear_split.toml:162, order split_3.
+func (s *Set) launchLinearBf16Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[585], g)
+	}
+}
+
+// launchLinearBf16Split_128Middle_2Add: kernels/h200/base/bf16/linear_split.toml:177, order split_2.
+func (s *Set) launchLinearBf16Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[586], g)
 	}
 }
 
@@ -8213,7 +9387,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[587], g)
 	}
 }
 
@@ -8221,7 +9395,7 @@ func (s *Set) launchLinearBf16_1SmallAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[588], g)
 	}
 }
 
@@ -8229,7 +9403,7 @@ func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[589], g)
 	}
 }
 
@@ -8237,7 +9411,7 @@ func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[590], g)
 	}
 }
 
@@ -8245,7 +9419,7 @@ func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[591], g)
 	}
 }
 
@@ -8253,7 +9427,7 @@ func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[592], g)
 	}
 }
 
@@ -8261,7 +9435,7 @@ func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[593], g)
 	}
 }
 
@@ -8276,7 +9450,7 @@ func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[594], g)
 	}
 }
 
@@ -8291,7 +9465,7 @@ func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[595], g)
 	}
 }
 
@@ -8306,7 +9480,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[596], g)
 	}
 }
 
@@ -8321,7 +9495,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[597], g)
 	}
 }
 
@@ -8336,7 +9510,7 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[598], g)
 	}
 }
 
@@ -8351,7 +9525,7 @@ func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[599], g)
 	}
 }
 
@@ -8366,7 +9540,7 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[600], g)
 	}
 }
 
@@ -8381,7 +9555,7 @@ func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[540], g)
+		q.Launch(s.kernels[601], g)
 	}
 }
 
@@ -8396,7 +9570,7 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[602], g)
 	}
 }
 
@@ -8411,7 +9585,7 @@ func (s *Set) launchLinearQ8_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[603], g)
 	}
 }
 
@@ -8426,7 +9600,7 @@ func (s *Set) launchLinearQ8_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[604], g)
 	}
 }
 
@@ -8441,7 +9615,67 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[605], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ8_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[606], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ8_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[607], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ8_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[608], g)
+	}
+}
+
+// launchLinearQ8_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ8_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[609], g)
 	}
 }
 
@@ -8449,7 +9683,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[545], g)
+		q.Launch(s.kernels[610], g)
 	}
 }
 
@@ -8457,7 +9691,7 @@ func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[611], g)
 	}
 }
 
@@ -8465,7 +9699,7 @@ func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[612], g)
 	}
 }
 
@@ -8473,7 +9707,7 @@ func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[613], g)
 	}
 }
 
@@ -8481,7 +9715,7 @@ func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[614], g)
 	}
 }
 
@@ -8489,7 +9723,7 @@ func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[550], g)
+		q.Launch(s.kernels[615], g)
 	}
 }
 
@@ -8497,7 +9731,7 @@ func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[551], g)
+		q.Launch(s.kernels[616], g)
 	}
 }
 
@@ -8505,7 +9739,7 @@ func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[552], g)
+		q.Launch(s.kernels[617], g)
 	}
 }
 
@@ -8520,7 +9754,7 @@ func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[618], g)
 	}
 }
 
@@ -8535,7 +9769,7 @@ func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[619], g)
 	}
 }
 
@@ -8550,7 +9784,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[555], g)
+		q.Launch(s.kernels[620], g)
 	}
 }
 
@@ -8565,7 +9799,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[621], g)
 	}
 }
 
@@ -8580,7 +9814,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[622], g)
 	}
 }
 
@@ -8595,7 +9829,7 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[558], g)
+		q.Launch(s.kernels[623], g)
 	}
 }
 
@@ -8610,7 +9844,7 @@ func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[559], g)
+		q.Launch(s.kernels[624], g)
 	}
 }
 
@@ -8625,7 +9859,7 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[560], g)
+		q.Launch(s.kernels[625], g)
 	}
 }
 
@@ -8640,7 +9874,7 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[561], g)
+		q.Launch(s.kernels[626], g)
 	}
 }
 
@@ -8655,7 +9889,7 @@ func (s *Set) launchLinearQ4_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[562], g)
+		q.Launch(s.kernels[627], g)
 	}
 }
 
@@ -8670,7 +9904,7 @@ func (s *Set) launchLinearQ4_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[563], g)
+		q.Launch(s.kernels[628], g)
 	}
 }
 
@@ -8685,7 +9919,67 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[564], g)
+		q.Launch(s.kernels[629], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ4_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[630], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ4_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[631], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ4_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[632], g)
+	}
+}
+
+// launchLinearQ4_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ4_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[633], g)
 	}
 }
 
@@ -8693,7 +9987,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[565], g)
+		q.Launch(s.kernels[634], g)
 	}
 }
 
@@ -8701,7 +9995,7 @@ func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[566], g)
+		q.Launch(s.kernels[635], g)
 	}
 }
 
@@ -8709,7 +10003,7 @@ func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[567], g)
+		q.Launch(s.kernels[636], g)
 	}
 }
 
@@ -8717,7 +10011,7 @@ func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[568], g)
+		q.Launch(s.kernels[637], g)
 	}
 }
 
@@ -8725,7 +10019,7 @@ func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[569], g)
+		q.Launch(s.kernels[638], g)
 	}
 }
 
@@ -8733,7 +10027,7 @@ func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[570], g)
+		q.Launch(s.kernels[639], g)
 	}
 }
 
@@ -8741,7 +10035,7 @@ func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[571], g)
+		q.Launch(s.kernels[640], g)
 	}
 }
 
@@ -8749,7 +10043,7 @@ func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[572], g)
+		q.Launch(s.kernels[641], g)
 	}
 }
 
@@ -8764,7 +10058,7 @@ func (s *Set) launchLinearQ4_1Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[573], g)
+		q.Launch(s.kernels[642], g)
 	}
 }
 
@@ -8779,7 +10073,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[574], g)
+		q.Launch(s.kernels[643], g)
 	}
 }
 
@@ -8794,7 +10088,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[575], g)
+		q.Launch(s.kernels[644], g)
 	}
 }
 
@@ -8809,7 +10103,7 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[576], g)
+		q.Launch(s.kernels[645], g)
 	}
 }
 
@@ -8824,7 +10118,7 @@ func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[646], g)
 	}
 }
 
@@ -8839,7 +10133,7 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[578], g)
+		q.Launch(s.kernels[647], g)
 	}
 }
 
@@ -8854,7 +10148,7 @@ func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[579], g)
+		q.Launch(s.kernels[648], g)
 	}
 }
 
@@ -8869,7 +10163,7 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[649], g)
 	}
 }
 
@@ -8884,7 +10178,7 @@ func (s *Set) launchLinearQ4_1Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[650], g)
 	}
 }
 
@@ -8899,7 +10193,7 @@ func (s *Set) launchLinearQ4_1Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[651], g)
 	}
 }
 
@@ -8914,7 +10208,67 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[583], g)
+		q.Launch(s.kernels[652], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ4_1Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[653], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ4_1Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[654], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ4_1Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[655], g)
+	}
+}
+
+// launchLinearQ4_1Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ4_1Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[656], g)
 	}
 }
 
@@ -8922,7 +10276,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[584], g)
+		q.Launch(s.kernels[657], g)
 	}
 }
 
@@ -8930,7 +10284,7 @@ func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[658], g)
 	}
 }
 
@@ -8938,7 +10292,7 @@ func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[659], g)
 	}
 }
 
@@ -8946,7 +10300,7 @@ func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[660], g)
 	}
 }
 
@@ -8954,7 +10308,7 @@ func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[661], g)
 	}
 }
 
@@ -8962,7 +10316,7 @@ func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[662], g)
 	}
 }
 
@@ -8970,7 +10324,7 @@ func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[590], g)
+		q.Launch(s.kernels[663], g)
 	}
 }
 
@@ -8978,7 +10332,7 @@ func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[591], g)
+		q.Launch(s.kernels[664], g)
 	}
 }
 
@@ -8993,7 +10347,7 @@ func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[592], g)
+		q.Launch(s.kernels[665], g)
 	}
 }
 
@@ -9008,7 +10362,7 @@ func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[593], g)
+		q.Launch(s.kernels[666], g)
 	}
 }
 
@@ -9023,7 +10377,7 @@ func (s *Set) launchLinearF8Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[594], g)
+		q.Launch(s.kernels[667], g)
 	}
 }
 
@@ -9038,7 +10392,7 @@ func (s *Set) launchLinearF8Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[595], g)
+		q.Launch(s.kernels[668], g)
 	}
 }
 
@@ -9053,7 +10407,7 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[596], g)
+		q.Launch(s.kernels[669], g)
 	}
 }
 
@@ -9068,7 +10422,7 @@ func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[597], g)
+		q.Launch(s.kernels[670], g)
 	}
 }
 
@@ -9083,7 +10437,7 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[598], g)
+		q.Launch(s.kernels[671], g)
 	}
 }
 
@@ -9098,7 +10452,7 @@ func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[599], g)
+		q.Launch(s.kernels[672], g)
 	}
 }
 
@@ -9113,7 +10467,7 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[600], g)
+		q.Launch(s.kernels[673], g)
 	}
 }
 
@@ -9128,7 +10482,7 @@ func (s *Set) launchLinearF8Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[601], g)
+		q.Launch(s.kernels[674], g)
 	}
 }
 
@@ -9143,7 +10497,7 @@ func (s *Set) launchLinearF8Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[602], g)
+		q.Launch(s.kernels[675], g)
 	}
 }
 
@@ -9158,7 +10512,67 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[603], g)
+		q.Launch(s.kernels[676], g)
+	}
+}
+
+// launchLinearF8Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearF8Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[677], g)
+	}
+}
+
+// launchLinearF8Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearF8Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[678], g)
+	}
+}
+
+// launchLinearF8Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearF8Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[679], g)
+	}
+}
+
+// launchLinearF8Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearF8Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[680], g)
 	}
 }
 
@@ -9166,7 +10580,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[604], g)
+		q.Launch(s.kernels[681], g)
 	}
 }
 
@@ -9174,7 +10588,7 @@ func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[605], g)
+		q.Launch(s.kernels[682], g)
 	}
 }
 
@@ -9182,7 +10596,7 @@ func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[606], g)
+		q.Launch(s.kernels[683], g)
 	}
 }
 
@@ -9190,7 +10604,7 @@ func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[607], g)
+		q.Launch(s.kernels[684], g)
 	}
 }
 
@@ -9198,7 +10612,7 @@ func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[608], g)
+		q.Launch(s.kernels[685], g)
 	}
 }
 
@@ -9206,7 +10620,7 @@ func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[609], g)
+		q.Launch(s.kernels[686], g)
 	}
 }
 
@@ -9214,7 +10628,7 @@ func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[610], g)
+		q.Launch(s.kernels[687], g)
 	}
 }
 
@@ -9222,7 +10636,7 @@ func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[611], g)
+		q.Launch(s.kernels[688], g)
 	}
 }
 
@@ -9230,7 +10644,7 @@ func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 79) / 80)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[612], g)
+		q.Launch(s.kernels[689], g)
 	}
 }
 
@@ -9245,7 +10659,7 @@ func (s *Set) launchLinearF8blockSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[613], g)
+		q.Launch(s.kernels[690], g)
 	}
 }
 
@@ -9260,7 +10674,7 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[614], g)
+		q.Launch(s.kernels[691], g)
 	}
 }
 
@@ -9275,7 +10689,7 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[615], g)
+		q.Launch(s.kernels[692], g)
 	}
 }
 
@@ -9290,7 +10704,7 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[616], g)
+		q.Launch(s.kernels[693], g)
 	}
 }
 
@@ -9305,7 +10719,7 @@ func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[617], g)
+		q.Launch(s.kernels[694], g)
 	}
 }
 
@@ -9320,7 +10734,7 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[618], g)
+		q.Launch(s.kernels[695], g)
 	}
 }
 
@@ -9335,7 +10749,7 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[619], g)
+		q.Launch(s.kernels[696], g)
 	}
 }
 
@@ -9350,7 +10764,7 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[620], g)
+		q.Launch(s.kernels[697], g)
 	}
 }
 
@@ -9365,7 +10779,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_6Add(q op.Stream, a op.LinearAdd)
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[621], g)
+		q.Launch(s.kernels[698], g)
 	}
 }
 
@@ -9380,7 +10794,7 @@ func (s *Set) launchLinearF8blockSplit_64Small_8Add(q op.Stream, a op.LinearAdd)
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[622], g)
+		q.Launch(s.kernels[699], g)
 	}
 }
 
@@ -9395,7 +10809,7 @@ func (s *Set) launchLinearF8blockSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[623], g)
+		q.Launch(s.kernels[700], g)
 	}
 }
 
@@ -9410,7 +10824,7 @@ func (s *Set) launchLinearF8blockSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[624], g)
+		q.Launch(s.kernels[701], g)
 	}
 }
 
@@ -9418,7 +10832,7 @@ func (s *Set) launchLinearF8blockSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) 
 func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[625], g)
+		q.Launch(s.kernels[702], g)
 	}
 }
 
@@ -9426,7 +10840,7 @@ func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[626], g)
+		q.Launch(s.kernels[703], g)
 	}
 }
 
@@ -9434,7 +10848,7 @@ func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[627], g)
+		q.Launch(s.kernels[704], g)
 	}
 }
 
@@ -9442,7 +10856,7 @@ func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[628], g)
+		q.Launch(s.kernels[705], g)
 	}
 }
 
@@ -9450,7 +10864,7 @@ func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[629], g)
+		q.Launch(s.kernels[706], g)
 	}
 }
 
@@ -9458,7 +10872,7 @@ func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[630], g)
+		q.Launch(s.kernels[707], g)
 	}
 }
 
@@ -9466,7 +10880,7 @@ func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[631], g)
+		q.Launch(s.kernels[708], g)
 	}
 }
 
@@ -9474,7 +10888,7 @@ func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[632], g)
+		q.Launch(s.kernels[709], g)
 	}
 }
 
@@ -9482,7 +10896,7 @@ func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[633], g)
+		q.Launch(s.kernels[710], g)
 	}
 }
 
@@ -9490,7 +10904,7 @@ func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[634], g)
+		q.Launch(s.kernels[711], g)
 	}
 }
 
@@ -9505,7 +10919,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[635], g)
+		q.Launch(s.kernels[712], g)
 	}
 }
 
@@ -9520,7 +10934,7 @@ func (s *Set) launchLinearNvfp4Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[636], g)
+		q.Launch(s.kernels[713], g)
 	}
 }
 
@@ -9535,7 +10949,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[637], g)
+		q.Launch(s.kernels[714], g)
 	}
 }
 
@@ -9550,7 +10964,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[638], g)
+		q.Launch(s.kernels[715], g)
 	}
 }
 
@@ -9565,7 +10979,7 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[639], g)
+		q.Launch(s.kernels[716], g)
 	}
 }
 
@@ -9580,7 +10994,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[640], g)
+		q.Launch(s.kernels[717], g)
 	}
 }
 
@@ -9595,7 +11009,7 @@ func (s *Set) launchLinearNvfp4Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[641], g)
+		q.Launch(s.kernels[718], g)
 	}
 }
 
@@ -9610,7 +11024,7 @@ func (s *Set) launchLinearNvfp4Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[642], g)
+		q.Launch(s.kernels[719], g)
 	}
 }
 
@@ -9625,7 +11039,7 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[643], g)
+		q.Launch(s.kernels[720], g)
 	}
 }
 
@@ -9640,7 +11054,7 @@ func (s *Set) launchLinearNvfp4Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[644], g)
+		q.Launch(s.kernels[721], g)
 	}
 }
 
@@ -9655,7 +11069,7 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[645], g)
+		q.Launch(s.kernels[722], g)
 	}
 }
 
@@ -9670,7 +11084,7 @@ func (s *Set) launchLinearNvfp4Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[646], g)
+		q.Launch(s.kernels[723], g)
 	}
 }
 
@@ -9685,7 +11099,67 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[647], g)
+		q.Launch(s.kernels[724], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearNvfp4Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[725], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearNvfp4Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[726], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearNvfp4Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[727], g)
+	}
+}
+
+// launchLinearNvfp4Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearNvfp4Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[728], g)
 	}
 }
 
@@ -9693,7 +11167,7 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[648], g)
+		q.Launch(s.kernels[729], g)
 	}
 }
 
@@ -9701,7 +11175,7 @@ func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[649], g)
+		q.Launch(s.kernels[730], g)
 	}
 }
 
@@ -9709,7 +11183,7 @@ func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[650], g)
+		q.Launch(s.kernels[731], g)
 	}
 }
 
@@ -9717,7 +11191,7 @@ func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[651], g)
+		q.Launch(s.kernels[732], g)
 	}
 }
 
@@ -9725,7 +11199,7 @@ func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[652], g)
+		q.Launch(s.kernels[733], g)
 	}
 }
 
@@ -9733,7 +11207,7 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[653], g)
+		q.Launch(s.kernels[734], g)
 	}
 }
 
@@ -9741,7 +11215,7 @@ func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[654], g)
+		q.Launch(s.kernels[735], g)
 	}
 }
 
@@ -9749,7 +11223,7 @@ func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[655], g)
+		q.Launch(s.kernels[736], g)
 	}
 }
 
@@ -9757,7 +11231,7 @@ func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[656], g)
+		q.Launch(s.kernels[737], g)
 	}
 }
 
@@ -9765,7 +11239,7 @@ func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[657], g)
+		q.Launch(s.kernels[738], g)
 	}
 }
 
@@ -9773,7 +11247,7 @@ func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[658], g)
+		q.Launch(s.kernels[739], g)
 	}
 }
 
@@ -9781,7 +11255,7 @@ func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[659], g)
+		q.Launch(s.kernels[740], g)
 	}
 }
 
@@ -9796,7 +11270,7 @@ func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[660], g)
+		q.Launch(s.kernels[741], g)
 	}
 }
 
@@ -9811,7 +11285,7 @@ func (s *Set) launchLinearQ6KSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[661], g)
+		q.Launch(s.kernels[742], g)
 	}
 }
 
@@ -9826,7 +11300,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[662], g)
+		q.Launch(s.kernels[743], g)
 	}
 }
 
@@ -9841,7 +11315,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[663], g)
+		q.Launch(s.kernels[744], g)
 	}
 }
 
@@ -9856,7 +11330,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[664], g)
+		q.Launch(s.kernels[745], g)
 	}
 }
 
@@ -9871,7 +11345,7 @@ func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[665], g)
+		q.Launch(s.kernels[746], g)
 	}
 }
 
@@ -9886,7 +11360,7 @@ func (s *Set) launchLinearQ6KSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[666], g)
+		q.Launch(s.kernels[747], g)
 	}
 }
 
@@ -9901,7 +11375,7 @@ func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[667], g)
+		q.Launch(s.kernels[748], g)
 	}
 }
 
@@ -9916,7 +11390,7 @@ func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[668], g)
+		q.Launch(s.kernels[749], g)
 	}
 }
 
@@ -9931,7 +11405,7 @@ func (s *Set) launchLinearQ6KSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[669], g)
+		q.Launch(s.kernels[750], g)
 	}
 }
 
@@ -9946,7 +11420,7 @@ func (s *Set) launchLinearQ6KSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[670], g)
+		q.Launch(s.kernels[751], g)
 	}
 }
 
@@ -9961,7 +11435,67 @@ func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[671], g)
+		q.Launch(s.kernels[752], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+func (s *Set) launchLinearQ6KSplit_128Small_6Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[753], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+func (s *Set) launchLinearQ6KSplit_128Small_4Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[754], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+func (s *Set) launchLinearQ6KSplit_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[755], g)
+	}
+}
+
+// launchLinearQ6KSplit_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+func (s *Set) launchLinearQ6KSplit_128Middle_2Add(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+		t := struct {
+			arguments op.LinearAdd
+			_         [48]byte
+			tiles     [1]op.TensorMap
+		}{arguments: a, tiles: [1]op.TensorMap{
+			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
+		}}
+		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		q.Launch(s.kernels[756], g)
 	}
 }
 
@@ -9969,7 +11503,7 @@ func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[672], g)
+		q.Launch(s.kernels[757], g)
 	}
 }
 
@@ -9977,7 +11511,7 @@ func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[673], g)
+		q.Launch(s.kernels[758], g)
 	}
 }
 
@@ -9985,7 +11519,7 @@ func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[674], g)
+		q.Launch(s.kernels[759], g)
 	}
 }
 
@@ -9993,7 +11527,7 @@ func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[675], g)
+		q.Launch(s.kernels[760], g)
 	}
 }
 
@@ -10001,7 +11535,7 @@ func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[676], g)
+		q.Launch(s.kernels[761], g)
 	}
 }
 
@@ -10009,7 +11543,7 @@ func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[677], g)
+		q.Launch(s.kernels[762], g)
 	}
 }
 
@@ -10017,7 +11551,7 @@ func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[678], g)
+		q.Launch(s.kernels[763], g)
 	}
 }
 
@@ -10025,31 +11559,31 @@ func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[679], g)
+		q.Launch(s.kernels[764], g)
 	}
 }
 
-// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_wide.toml:132, order split_1.
+// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_split.toml:192, order split_1.
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[680], g)
+		q.Launch(s.kernels[765], g)
 	}
 }
 
-// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_wide.toml:144, order split_1.
+// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_split.toml:204, order split_1.
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[681], g)
+		q.Launch(s.kernels[766], g)
 	}
 }
 
-// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_wide.toml:156, order split_1.
+// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_split.toml:216, order split_1.
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[682], g)
+		q.Launch(s.kernels[767], g)
 	}
 }
 
@@ -10057,7 +11591,7 @@ func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[683], g)
+		q.Launch(s.kernels[768], g)
 	}
 }
 
@@ -10065,7 +11599,7 @@ func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[684], g)
+		q.Launch(s.kernels[769], g)
 	}
 }
 
@@ -10073,7 +11607,7 @@ func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[685], g)
+		q.Launch(s.kernels[770], g)
 	}
 }
 
@@ -10081,7 +11615,7 @@ func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[686], g)
+		q.Launch(s.kernels[771], g)
 	}
 }
 
@@ -10089,7 +11623,7 @@ func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[687], g)
+		q.Launch(s.kernels[772], g)
 	}
 }
 
@@ -10097,7 +11631,7 @@ func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[688], g)
+		q.Launch(s.kernels[773], g)
 	}
 }
 
@@ -10105,7 +11639,7 @@ func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[689], g)
+		q.Launch(s.kernels[774], g)
 	}
 }
 
@@ -10113,7 +11647,7 @@ func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[690], g)
+		q.Launch(s.kernels[775], g)
 	}
 }
 
@@ -10121,7 +11655,7 @@ func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[691], g)
+		q.Launch(s.kernels[776], g)
 	}
 }
 
@@ -10129,7 +11663,7 @@ func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[692], g)
+		q.Launch(s.kernels[777], g)
 	}
 }
 
@@ -10137,7 +11671,7 @@ func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[693], g)
+		q.Launch(s.kernels[778], g)
 	}
 }
 
@@ -10145,7 +11679,7 @@ func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[694], g)
+		q.Launch(s.kernels[779], g)
 	}
 }
 
@@ -10153,7 +11687,7 @@ func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[695], g)
+		q.Launch(s.kernels[780], g)
 	}
 }
 
@@ -10161,7 +11695,7 @@ func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[696], g)
+		q.Launch(s.kernels[781], g)
 	}
 }
 
@@ -10169,7 +11703,7 @@ func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[697], g)
+		q.Launch(s.kernels[782], g)
 	}
 }
 
@@ -10177,7 +11711,7 @@ func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[698], g)
+		q.Launch(s.kernels[783], g)
 	}
 }
 
@@ -10185,7 +11719,7 @@ func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[699], g)
+		q.Launch(s.kernels[784], g)
 	}
 }
 
@@ -10193,7 +11727,7 @@ func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[700], g)
+		q.Launch(s.kernels[785], g)
 	}
 }
 
@@ -10201,7 +11735,7 @@ func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[701], g)
+		q.Launch(s.kernels[786], g)
 	}
 }
 
@@ -10209,7 +11743,7 @@ func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[702], g)
+		q.Launch(s.kernels[787], g)
 	}
 }
 
@@ -10217,7 +11751,7 @@ func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[703], g)
+		q.Launch(s.kernels[788], g)
 	}
 }
 
@@ -10225,7 +11759,7 @@ func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[704], g)
+		q.Launch(s.kernels[789], g)
 	}
 }
 
@@ -10233,7 +11767,7 @@ func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[705], g)
+		q.Launch(s.kernels[790], g)
 	}
 }
 
@@ -10241,7 +11775,7 @@ func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[706], g)
+		q.Launch(s.kernels[791], g)
 	}
 }
 
@@ -10249,7 +11783,7 @@ func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[707], g)
+		q.Launch(s.kernels[792], g)
 	}
 }
 
@@ -10257,7 +11791,7 @@ func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[708], g)
+		q.Launch(s.kernels[793], g)
 	}
 }
 
@@ -10265,7 +11799,7 @@ func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[709], g)
+		q.Launch(s.kernels[794], g)
 	}
 }
 
@@ -10273,7 +11807,7 @@ func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[710], g)
+		q.Launch(s.kernels[795], g)
 	}
 }
 
@@ -10281,7 +11815,7 @@ func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[711], g)
+		q.Launch(s.kernels[796], g)
 	}
 }
 
@@ -10289,7 +11823,7 @@ func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[712], g)
+		q.Launch(s.kernels[797], g)
 	}
 }
 
@@ -10297,7 +11831,7 @@ func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[713], g)
+		q.Launch(s.kernels[798], g)
 	}
 }
 
@@ -10305,7 +11839,7 @@ func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[714], g)
+		q.Launch(s.kernels[799], g)
 	}
 }
 
@@ -10313,7 +11847,7 @@ func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[715], g)
+		q.Launch(s.kernels[800], g)
 	}
 }
 
@@ -10321,7 +11855,7 @@ func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[716], g)
+		q.Launch(s.kernels[801], g)
 	}
 }
 
@@ -10329,7 +11863,7 @@ func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[717], g)
+		q.Launch(s.kernels[802], g)
 	}
 }
 
@@ -10337,7 +11871,7 @@ func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[718], g)
+		q.Launch(s.kernels[803], g)
 	}
 }
 
@@ -10345,7 +11879,7 @@ func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[719], g)
+		q.Launch(s.kernels[804], g)
 	}
 }
 
@@ -10353,7 +11887,7 @@ func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[720], g)
+		q.Launch(s.kernels[805], g)
 	}
 }
 
@@ -10361,7 +11895,7 @@ func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[721], g)
+		q.Launch(s.kernels[806], g)
 	}
 }
 
@@ -10369,7 +11903,7 @@ func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[722], g)
+		q.Launch(s.kernels[807], g)
 	}
 }
 
@@ -10377,7 +11911,7 @@ func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[723], g)
+		q.Launch(s.kernels[808], g)
 	}
 }
 
@@ -10385,7 +11919,7 @@ func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[724], g)
+		q.Launch(s.kernels[809], g)
 	}
 }
 
@@ -10393,7 +11927,7 @@ func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[725], g)
+		q.Launch(s.kernels[810], g)
 	}
 }
 
@@ -10401,7 +11935,7 @@ func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[726], g)
+		q.Launch(s.kernels[811], g)
 	}
 }
 
@@ -10409,7 +11943,7 @@ func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[727], g)
+		q.Launch(s.kernels[812], g)
 	}
 }
 
@@ -10417,7 +11951,7 @@ func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[728], g)
+		q.Launch(s.kernels[813], g)
 	}
 }
 
@@ -10425,7 +11959,7 @@ func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[729], g)
+		q.Launch(s.kernels[814], g)
 	}
 }
 
@@ -10433,7 +11967,7 @@ func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[730], g)
+		q.Launch(s.kernels[815], g)
 	}
 }
 
@@ -10441,7 +11975,7 @@ func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[731], g)
+		q.Launch(s.kernels[816], g)
 	}
 }
 
@@ -10449,7 +11983,7 @@ func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[732], g)
+		q.Launch(s.kernels[817], g)
 	}
 }
 
@@ -10457,7 +11991,7 @@ func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[733], g)
+		q.Launch(s.kernels[818], g)
 	}
 }
 
@@ -10465,7 +11999,7 @@ func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[734], g)
+		q.Launch(s.kernels[819], g)
 	}
 }
 
@@ -10473,7 +12007,7 @@ func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[735], g)
+		q.Launch(s.kernels[820], g)
 	}
 }
 
@@ -10481,7 +12015,7 @@ func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[736], g)
+		q.Launch(s.kernels[821], g)
 	}
 }
 
@@ -10489,7 +12023,7 @@ func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[737], g)
+		q.Launch(s.kernels[822], g)
 	}
 }
 
@@ -10497,7 +12031,7 @@ func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[738], g)
+		q.Launch(s.kernels[823], g)
 	}
 }
 
@@ -10505,7 +12039,7 @@ func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[739], g)
+		q.Launch(s.kernels[824], g)
 	}
 }
 
@@ -10513,7 +12047,7 @@ func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[740], g)
+		q.Launch(s.kernels[825], g)
 	}
 }
 
@@ -10521,7 +12055,7 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[741], g)
+		q.Launch(s.kernels[826], g)
 	}
 }
 
@@ -10529,7 +12063,7 @@ func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[742], g)
+		q.Launch(s.kernels[827], g)
 	}
 }
 
@@ -10537,7 +12071,7 @@ func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[743], g)
+		q.Launch(s.kernels[828], g)
 	}
 }
 
@@ -10545,7 +12079,7 @@ func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[744], g)
+		q.Launch(s.kernels[829], g)
 	}
 }
 
@@ -10553,7 +12087,7 @@ func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[745], g)
+		q.Launch(s.kernels[830], g)
 	}
 }
 
@@ -10561,7 +12095,7 @@ func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[746], g)
+		q.Launch(s.kernels[831], g)
 	}
 }
 
@@ -10569,7 +12103,7 @@ func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[747], g)
+		q.Launch(s.kernels[832], g)
 	}
 }
 
@@ -10577,7 +12111,7 @@ func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[748], g)
+		q.Launch(s.kernels[833], g)
 	}
 }
 
@@ -10585,7 +12119,7 @@ func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[749], g)
+		q.Launch(s.kernels[834], g)
 	}
 }
 
@@ -10593,7 +12127,7 @@ func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[750], g)
+		q.Launch(s.kernels[835], g)
 	}
 }
 
@@ -10601,7 +12135,7 @@ func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[751], g)
+		q.Launch(s.kernels[836], g)
 	}
 }
 
@@ -10609,7 +12143,7 @@ func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[752], g)
+		q.Launch(s.kernels[837], g)
 	}
 }
 
@@ -10617,7 +12151,7 @@ func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[753], g)
+		q.Launch(s.kernels[838], g)
 	}
 }
 
@@ -10625,7 +12159,7 @@ func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[754], g)
+		q.Launch(s.kernels[839], g)
 	}
 }
 
@@ -10633,7 +12167,7 @@ func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[755], g)
+		q.Launch(s.kernels[840], g)
 	}
 }
 
@@ -10641,7 +12175,7 @@ func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[756], g)
+		q.Launch(s.kernels[841], g)
 	}
 }
 
@@ -10649,7 +12183,7 @@ func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[757], g)
+		q.Launch(s.kernels[842], g)
 	}
 }
 
@@ -10657,7 +12191,7 @@ func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[758], g)
+		q.Launch(s.kernels[843], g)
 	}
 }
 
@@ -10665,7 +12199,7 @@ func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[759], g)
+		q.Launch(s.kernels[844], g)
 	}
 }
 
@@ -10673,7 +12207,7 @@ func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[760], g)
+		q.Launch(s.kernels[845], g)
 	}
 }
 
@@ -10681,7 +12215,7 @@ func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[761], g)
+		q.Launch(s.kernels[846], g)
 	}
 }
 
@@ -10689,7 +12223,7 @@ func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[762], g)
+		q.Launch(s.kernels[847], g)
 	}
 }
 
@@ -10697,7 +12231,7 @@ func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[763], g)
+		q.Launch(s.kernels[848], g)
 	}
 }
 
@@ -10705,7 +12239,7 @@ func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[764], g)
+		q.Launch(s.kernels[849], g)
 	}
 }
 
@@ -10713,7 +12247,7 @@ func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[765], g)
+		q.Launch(s.kernels[850], g)
 	}
 }
 
@@ -10721,7 +12255,7 @@ func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[766], g)
+		q.Launch(s.kernels[851], g)
 	}
 }
 
@@ -10729,7 +12263,7 @@ func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[767], g)
+		q.Launch(s.kernels[852], g)
 	}
 }
 
@@ -10737,7 +12271,7 @@ func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[768], g)
+		q.Launch(s.kernels[853], g)
 	}
 }
 
@@ -10745,7 +12279,7 @@ func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[769], g)
+		q.Launch(s.kernels[854], g)
 	}
 }
 
@@ -10753,7 +12287,7 @@ func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[770], g)
+		q.Launch(s.kernels[855], g)
 	}
 }
 
@@ -10761,7 +12295,7 @@ func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[771], g)
+		q.Launch(s.kernels[856], g)
 	}
 }
 
@@ -10769,7 +12303,7 @@ func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[772], g)
+		q.Launch(s.kernels[857], g)
 	}
 }
 
@@ -10777,7 +12311,7 @@ func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[773], g)
+		q.Launch(s.kernels[858], g)
 	}
 }
 
@@ -10785,7 +12319,7 @@ func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[774], g)
+		q.Launch(s.kernels[859], g)
 	}
 }
 
@@ -10793,7 +12327,7 @@ func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[775], g)
+		q.Launch(s.kernels[860], g)
 	}
 }
 
@@ -10801,7 +12335,7 @@ func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[776], g)
+		q.Launch(s.kernels[861], g)
 	}
 }
 
@@ -10809,7 +12343,7 @@ func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[777], g)
+		q.Launch(s.kernels[862], g)
 	}
 }
 
@@ -10817,7 +12351,7 @@ func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[778], g)
+		q.Launch(s.kernels[863], g)
 	}
 }
 
@@ -10825,7 +12359,7 @@ func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[779], g)
+		q.Launch(s.kernels[864], g)
 	}
 }
 
@@ -10833,7 +12367,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) 
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[780], g)
+		q.Launch(s.kernels[865], g)
 	}
 }
 
@@ -10841,7 +12375,7 @@ func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[781], g)
+		q.Launch(s.kernels[866], g)
 	}
 }
 
@@ -10849,7 +12383,7 @@ func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[782], g)
+		q.Launch(s.kernels[867], g)
 	}
 }
 
@@ -10857,7 +12391,7 @@ func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[783], g)
+		q.Launch(s.kernels[868], g)
 	}
 }
 
@@ -10865,57 +12399,57 @@ func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 func (s *Set) launchNormLinearQ6K_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[784], g)
+		q.Launch(s.kernels[869], g)
 	}
 }
 
 // launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
 func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[785], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[870], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[786], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[871], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[787], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[872], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[788], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[873], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_0_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_0_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[789], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[874], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpQ4_1_1: kernels/h200/q4/norm_route_up.toml:2.
 func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[790], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[875], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml:2.
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[791], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[876], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[792], g)
+		q.Launch(s.kernels[877], g)
 	}
 }
 
@@ -10923,7 +12457,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[793], g)
+		q.Launch(s.kernels[878], g)
 	}
 }
 
@@ -10931,7 +12465,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[794], g)
+		q.Launch(s.kernels[879], g)
 	}
 }
 
@@ -10939,7 +12473,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[795], g)
+		q.Launch(s.kernels[880], g)
 	}
 }
 
@@ -10947,7 +12481,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[796], g)
+		q.Launch(s.kernels[881], g)
 	}
 }
 
@@ -10955,7 +12489,7 @@ func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[797], g)
+		q.Launch(s.kernels[882], g)
 	}
 }
 
@@ -10963,7 +12497,7 @@ func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[798], g)
+		q.Launch(s.kernels[883], g)
 	}
 }
 
@@ -10971,7 +12505,7 @@ func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[799], g)
+		q.Launch(s.kernels[884], g)
 	}
 }
 
@@ -10979,7 +12513,7 @@ func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[800], g)
+		q.Launch(s.kernels[885], g)
 	}
 }
 
@@ -10987,7 +12521,7 @@ func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[801], g)
+		q.Launch(s.kernels[886], g)
 	}
 }
 
@@ -10995,7 +12529,7 @@ func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[802], g)
+		q.Launch(s.kernels[887], g)
 	}
 }
 
@@ -11003,7 +12537,7 @@ func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[803], g)
+		q.Launch(s.kernels[888], g)
 	}
 }
 
@@ -11011,7 +12545,7 @@ func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[804], g)
+		q.Launch(s.kernels[889], g)
 	}
 }
 
@@ -11019,7 +12553,7 @@ func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[805], g)
+		q.Launch(s.kernels[890], g)
 	}
 }
 
@@ -11027,7 +12561,7 @@ func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[806], g)
+		q.Launch(s.kernels[891], g)
 	}
 }
 
@@ -11035,7 +12569,7 @@ func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[807], g)
+		q.Launch(s.kernels[892], g)
 	}
 }
 
@@ -11043,7 +12577,7 @@ func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[808], g)
+		q.Launch(s.kernels[893], g)
 	}
 }
 
@@ -11051,7 +12585,7 @@ func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[809], g)
+		q.Launch(s.kernels[894], g)
 	}
 }
 
@@ -11059,7 +12593,7 @@ func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[810], g)
+		q.Launch(s.kernels[895], g)
 	}
 }
 
@@ -11067,7 +12601,7 @@ func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[811], g)
+		q.Launch(s.kernels[896], g)
 	}
 }
 
@@ -11075,7 +12609,7 @@ func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[812], g)
+		q.Launch(s.kernels[897], g)
 	}
 }
 
@@ -11083,7 +12617,7 @@ func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[813], g)
+		q.Launch(s.kernels[898], g)
 	}
 }
 
@@ -11091,7 +12625,7 @@ func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[814], g)
+		q.Launch(s.kernels[899], g)
 	}
 }
 
@@ -11099,7 +12633,7 @@ func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[815], g)
+		q.Launch(s.kernels[900], g)
 	}
 }
 
@@ -11107,7 +12641,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[816], g)
+		q.Launch(s.kernels[901], g)
 	}
 }
 
@@ -11116,11 +12650,11 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[817], g)
+		q.Launch(s.kernels[902], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[818], g)
+		q.Launch(s.kernels[903], g)
 	}
 }
 
@@ -11128,7 +12662,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[819], g)
+		q.Launch(s.kernels[904], g)
 	}
 }
 
@@ -11136,7 +12670,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[820], g)
+		q.Launch(s.kernels[905], g)
 	}
 }
 
@@ -11145,11 +12679,11 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[821], g)
+		q.Launch(s.kernels[906], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[822], g)
+		q.Launch(s.kernels[907], g)
 	}
 }
 
@@ -11157,7 +12691,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[823], g)
+		q.Launch(s.kernels[908], g)
 	}
 }
 
@@ -11166,11 +12700,11 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[824], g)
+		q.Launch(s.kernels[909], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[825], g)
+		q.Launch(s.kernels[910], g)
 	}
 }
 
@@ -11179,7 +12713,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[826], g)
+		q.Launch(s.kernels[911], g)
 	}
 }
 
@@ -11187,7 +12721,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[827], g)
+		q.Launch(s.kernels[912], g)
 	}
 }
 
@@ -11196,11 +12730,11 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[828], g)
+		q.Launch(s.kernels[913], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[829], g)
+		q.Launch(s.kernels[914], g)
 	}
 }
 
@@ -11208,7 +12742,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[830], g)
+		q.Launch(s.kernels[915], g)
 	}
 }
 
@@ -11216,7 +12750,7 @@ func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[831], g)
+		q.Launch(s.kernels[916], g)
 	}
 }
 
@@ -11225,7 +12759,7 @@ func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[832], g)
+		q.Launch(s.kernels[917], g)
 	}
 }
 
@@ -11234,7 +12768,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[833], g)
+		q.Launch(s.kernels[918], g)
 	}
 }
 
@@ -11242,7 +12776,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[834], g)
+		q.Launch(s.kernels[919], g)
 	}
 }
 
@@ -11251,11 +12785,11 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[835], g)
+		q.Launch(s.kernels[920], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[836], g)
+		q.Launch(s.kernels[921], g)
 	}
 }
 
@@ -11263,7 +12797,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[837], g)
+		q.Launch(s.kernels[922], g)
 	}
 }
 
@@ -11271,7 +12805,7 @@ func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[838], g)
+		q.Launch(s.kernels[923], g)
 	}
 }
 
@@ -11280,7 +12814,7 @@ func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[839], g)
+		q.Launch(s.kernels[924], g)
 	}
 }
 
@@ -11289,7 +12823,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[840], g)
+		q.Launch(s.kernels[925], g)
 	}
 }
 
@@ -11298,7 +12832,7 @@ func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[841], g)
+		q.Launch(s.kernels[926], g)
 	}
 }
 
@@ -11307,7 +12841,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[842], g)
+		q.Launch(s.kernels[927], g)
 	}
 }
 
@@ -11315,7 +12849,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[843], g)
+		q.Launch(s.kernels[928], g)
 	}
 }
 
@@ -11324,11 +12858,11 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[844], g)
+		q.Launch(s.kernels[929], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[845], g)
+		q.Launch(s.kernels[930], g)
 	}
 }
 
@@ -11336,7 +12870,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[846], g)
+		q.Launch(s.kernels[931], g)
 	}
 }
 
@@ -11344,7 +12878,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[847], g)
+		q.Launch(s.kernels[932], g)
 	}
 }
 
@@ -11353,7 +12887,7 @@ func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[848], g)
+		q.Launch(s.kernels[933], g)
 	}
 }
 
@@ -11362,7 +12896,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[849], g)
+		q.Launch(s.kernels[934], g)
 	}
 }
 
@@ -11371,7 +12905,7 @@ func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[850], g)
+		q.Launch(s.kernels[935], g)
 	}
 }
 
@@ -11380,7 +12914,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[851], g)
+		q.Launch(s.kernels[936], g)
 	}
 }
 
@@ -11388,7 +12922,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[852], g)
+		q.Launch(s.kernels[937], g)
 	}
 }
 
@@ -11397,11 +12931,11 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[853], g)
+		q.Launch(s.kernels[938], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[854], g)
+		q.Launch(s.kernels[939], g)
 	}
 }
 
@@ -11409,7 +12943,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[855], g)
+		q.Launch(s.kernels[940], g)
 	}
 }
 
@@ -11417,7 +12951,7 @@ func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[856], g)
+		q.Launch(s.kernels[941], g)
 	}
 }
 
@@ -11425,7 +12959,7 @@ func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[857], g)
+		q.Launch(s.kernels[942], g)
 	}
 }
 
@@ -11433,7 +12967,7 @@ func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[858], g)
+		q.Launch(s.kernels[943], g)
 	}
 }
 
@@ -11441,7 +12975,7 @@ func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[859], g)
+		q.Launch(s.kernels[944], g)
 	}
 }
 
@@ -11449,7 +12983,7 @@ func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[860], g)
+		q.Launch(s.kernels[945], g)
 	}
 }
 
@@ -11457,7 +12991,7 @@ func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[861], g)
+		q.Launch(s.kernels[946], g)
 	}
 }
 
@@ -11465,7 +12999,7 @@ func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[862], g)
+		q.Launch(s.kernels[947], g)
 	}
 }
 
@@ -11473,7 +13007,7 @@ func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[863], g)
+		q.Launch(s.kernels[948], g)
 	}
 }
 
@@ -11481,7 +13015,7 @@ func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[864], g)
+		q.Launch(s.kernels[949], g)
 	}
 }
 
@@ -11489,7 +13023,7 @@ func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[865], g)
+		q.Launch(s.kernels[950], g)
 	}
 }
 
@@ -11497,7 +13031,7 @@ func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[866], g)
+		q.Launch(s.kernels[951], g)
 	}
 }
 
@@ -11505,7 +13039,7 @@ func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[867], g)
+		q.Launch(s.kernels[952], g)
 	}
 }
 
@@ -11513,26 +13047,26 @@ func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[868], g)
+		q.Launch(s.kernels[953], g)
 	}
 }
 
 // launchRouteOne: kernels/lib/cuda/base.toml:116.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[869], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[954], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_8: kernels/lib/cuda/base.toml:125.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[870], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[955], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_16: kernels/lib/cuda/base.toml:134.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[871], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[956], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRoute_128: kernels/lib/cuda/base.toml:143.
@@ -11540,11 +13074,11 @@ func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[872], g)
+		q.Launch(s.kernels[957], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[873], g)
+		q.Launch(s.kernels[958], g)
 	}
 }
 
@@ -11553,18 +13087,18 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[874], g)
+		q.Launch(s.kernels[959], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[875], g)
+		q.Launch(s.kernels[960], g)
 	}
 }
 
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[876], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[961], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchRouteOf_512: kernels/lib/cuda/base.toml:182.
@@ -11572,11 +13106,11 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[877], g)
+		q.Launch(s.kernels[962], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[878], g)
+		q.Launch(s.kernels[963], g)
 	}
 }
 
@@ -11584,7 +13118,7 @@ func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[879], g)
+		q.Launch(s.kernels[964], g)
 	}
 }
 
@@ -11593,7 +13127,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[880], g)
+		q.Launch(s.kernels[965], g)
 	}
 }
 
@@ -11601,7 +13135,7 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[881], g)
+		q.Launch(s.kernels[966], g)
 	}
 }
 
@@ -11609,7 +13143,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[882], g)
+		q.Launch(s.kernels[967], g)
 	}
 }
 
@@ -11617,7 +13151,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[883], g)
+		q.Launch(s.kernels[968], g)
 	}
 }
 
@@ -11625,7 +13159,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[884], g)
+		q.Launch(s.kernels[969], g)
 	}
 }
 
@@ -11633,7 +13167,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[885], g)
+		q.Launch(s.kernels[970], g)
 	}
 }
 
@@ -11641,7 +13175,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[886], g)
+		q.Launch(s.kernels[971], g)
 	}
 }
 
@@ -11649,7 +13183,7 @@ func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[887], g)
+		q.Launch(s.kernels[972], g)
 	}
 }
 
@@ -11657,7 +13191,7 @@ func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[888], g)
+		q.Launch(s.kernels[973], g)
 	}
 }
 
@@ -11665,7 +13199,7 @@ func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[889], g)
+		q.Launch(s.kernels[974], g)
 	}
 }
 
@@ -11674,19 +13208,19 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
 	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:56
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:59
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:63
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:66
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:62
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:65
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:52
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:55
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
 	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:49
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:40
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:42
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:63
+	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:66
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0

@@ -73,6 +73,7 @@ func sizedProducts(scheme op.Scheme) []*Case {
 		{24, 4160, 1}, {24, 4160, 3}, {24, 4160, 7}, {24, 12416, 1}, {24, 12416, 3}, {24, 12416, 7}, // many columns
 		{2600, 128, 3}, {4608, 96, 1}, {4608, 96, 3}, {4608, 96, 7}, {2000, 96, 11}, {3200, 96, 11}, {4608, 96, 11}, {5000, 96, 11}, {6208, 96, 11}, // many outputs
 		{3000, 96, 24}, {3200, 96, 24}, {6208, 96, 24}, {12800, 96, 3}, {12800, 96, 24}, {2600, 96, 40}, {3200, 96, 40}, {8456, 96, 40}, {12800, 96, 40},
+		{136, 4096, 100}, {2056, 1600, 128}, {3976, 1280, 66}, {4616, 960, 100}, // rings that come round
 	} {
 		s.cols = whole(scheme, s.cols)
 		w, rows, name := matrix(scheme, s.outputs, s.cols), int32(s.rows), fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, s.cols, s.rows)
@@ -88,15 +89,18 @@ func sizedProducts(scheme op.Scheme) []*Case {
 		}
 	}
 	list = append(list, tallLogits(scheme, 300, 96, 70))
-	for _, s := range []struct{ outputs, rows int }{{8440, 256}, {11264, 384}, {4288, 130}, {16960, 65}} { // a GPU's large tiles
-		w := matrix(scheme, s.outputs, whole(scheme, 40))
+	for _, s := range []size{ // a GPU's large tiles
+		{1056, 40, 250}, {1536, 40, 700}, {2500, 40, 130}, {4100, 40, 130}, {4500, 40, 200}, {8440, 40, 256}, {11264, 40, 384},
+		{4288, 1440, 130}, {5300, 1040, 150}, {8456, 520, 130}, {12680, 584, 66}, {12680, 456, 130},
+	} {
+		w := matrix(scheme, s.outputs, whole(scheme, s.cols))
 		w.Rounding = op.RoundingNone
 		list = append(list, of(fmt.Sprintf("%s %d×%d rows %d, plain", scheme, s.outputs, w.Cols, s.rows), op.Linear{W: w, Rows: int32(s.rows), OutPitch: w.Rows}).with(factored(scheme)))
 	}
 	gated := []shape{{256, 96}}
 	if matrix(scheme, 1, 1).Rounding != op.RoundingNone {
 		gated = append(gated, shape{384, 640}, shape{6336, 128})
-		for _, s := range []size{{40, 640, 2051}, {12488, 640, 40}, {136, 4096, 70}, {136, 4224, 70}, {12488, 1280, 66}} { // all but the first: a last tile of few outputs and many columns
+		for _, s := range []size{{40, 640, 2051}, {12488, 640, 40}, {136, 4096, 130}, {136, 4224, 130}, {12488, 1280, 66}} { // all but the first: a last tile of few outputs and many columns
 			w := matrix(scheme, s.outputs, s.cols)
 			list = append(list, of(fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, s.cols, s.rows), op.Linear{W: w, Rows: int32(s.rows), OutPitch: w.Rows}).with(factored(scheme)))
 		}

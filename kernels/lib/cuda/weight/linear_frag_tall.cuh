@@ -4,7 +4,7 @@
 //
 // Block: 384 threads, one to a multiprocessor (min_blocks 1); cluster kSplit: 1 to 4; dynamic shared memory atlas::tall_pipe<…>::kShared. Grid:
 // kSplit times any number of blocks, at most ceil(Rows/kRows)*ceil(W.Rows/128), and all of those where kSplit > 1. Tile of the copy engine: In
-// [Rows,W.Cols], box [kRows,64], so that W.Cols%8 == 0. kRows 128 or 256. Any Rows, OutPitch and alignment of Out. All instances of a scheme with the same
+// [Rows,W.Cols], box [kRows,64], so that W.Cols%8 == 0. kRows 128, 192 or 256. Any Rows, OutPitch and alignment of Out. All instances of a scheme with the same
 // kSplit give the same bits.
 #pragma once
 #include "lib/cuda/ptx/cluster.cuh"

@@ -1,6 +1,6 @@
 // Linear, LinearAdd and Logits for 9 rows and more, any scheme: split.cuh, whose block, cluster, grid and shared memory these have.
 //
-// W.Cols%8 == 0. Linear has a tile of the copy engine: In, box [kRows,64]. kRows: 16, 32, 64 or 128.
+// W.Cols%8 == 0. Linear has a tile of the copy engine: In, box [kRows,64]. kRows: 16, 32, 64, 128 or 192.
 #pragma once
 #include "lib/cuda/weight/split.cuh"
 
