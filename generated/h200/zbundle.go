@@ -546,7 +546,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "2f44640c93e324242adca6327949211a",
+		Contract: "b6cb8eb97019956d75014c2fc83dc2b6",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

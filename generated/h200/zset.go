@@ -1020,7 +1020,7 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/h200/base/bf16/kernels.toml:25;
+// Embedding: kernels/h200/base/bf16/kernels.toml:39;
 // kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
@@ -1672,7 +1672,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return true
 }
 
-// Linear: kernels/h200/base/bf16/linear_split.toml:3, 16, 31, 46, 61, 74, 89, 104, 117, 132, 147, 162, 177;
+// Linear: kernels/h200/base/bf16/linear_split.toml:3, 16, 31, 46, 61, 74, 89, 104, 117;
+// kernels/h200/frag/split_128.toml:3, 18, 33, 48;
 // kernels/h200/base/bf16/linear_wide.toml:2, 30, 43, 57, 70, 82, 94;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93;
 // kernels/h200/frag/split_16_small_6.toml:2;
@@ -1684,7 +1685,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // kernels/h200/frag/split_64.toml:4, 19, 34;
 // kernels/h200/frag/split_64_large.toml:3;
 // kernels/h200/frag/split_64_middle.toml:3;
-// kernels/h200/frag/split_128.toml:4, 19, 34, 49, 64;
+// kernels/h200/frag/split_128_single.toml:3;
 // kernels/h200/frag/split_192.toml:3;
 // kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 88, 102, 115, 128;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
@@ -2352,7 +2353,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// LinearAdd: kernels/h200/base/bf16/linear_split.toml:16, 31, 46, 74, 89, 117, 132, 147, 162, 177;
+// LinearAdd: kernels/h200/base/bf16/linear_split.toml:16, 31, 46, 74, 89, 117;
+// kernels/h200/frag/split_128.toml:3, 18, 33, 48;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
 // kernels/h200/frag/split_16_small_6.toml:2;
 // kernels/h200/frag/split_16_narrow.toml:3;
@@ -2361,7 +2363,6 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 // kernels/h200/frag/split_32.toml:2;
 // kernels/h200/frag/split_64.toml:4, 19;
 // kernels/h200/frag/split_64_middle.toml:3;
-// kernels/h200/frag/split_128.toml:4, 19, 34, 49;
 // kernels/h200/frag/few.toml:3, 16, 65, 78;
 // kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
 // kernels/h200/frag/split_32_narrow_4.toml:2;
@@ -2800,7 +2801,7 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return true
 }
 
-// Logits: kernels/h200/base/bf16/linear_split.toml:192, 204, 216;
+// Logits: kernels/h200/base/bf16/linear_split.toml:132, 144, 156;
 // kernels/h200/base/bf16/linear_few.toml:104, 116, 128, 140, 152, 164, 176;
 // kernels/h200/frag/logits_split.toml:3, 15, 27;
 // kernels/h200/frag/few.toml:53;
@@ -3161,7 +3162,7 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return true
 }
 
-// Pack: kernels/h200/base/bf16/kernels.toml:9;
+// Pack: kernels/h200/base/bf16/kernels.toml:23;
 // kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
@@ -3371,7 +3372,7 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/h200/base/bf16/kernels.toml:17;
+// Unpack: kernels/h200/base/bf16/kernels.toml:31;
 // kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
@@ -3412,7 +3413,7 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	}
 }
 
-// launchEmbeddingBf16: kernels/h200/base/bf16/kernels.toml:25.
+// launchEmbeddingBf16: kernels/h200/base/bf16/kernels.toml:39.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -5282,7 +5283,7 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_128Small_6: kernels/h200/base/bf16/linear_split.toml:132, order split_6.
+// launchLinearBf16Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearBf16Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5297,7 +5298,7 @@ func (s *Set) launchLinearBf16Split_128Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_128Small_4: kernels/h200/base/bf16/linear_split.toml:147, order split_4.
+// launchLinearBf16Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearBf16Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5312,7 +5313,7 @@ func (s *Set) launchLinearBf16Split_128Small_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_128Narrow_3: kernels/h200/base/bf16/linear_split.toml:162, order split_3.
+// launchLinearBf16Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearBf16Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5327,7 +5328,7 @@ func (s *Set) launchLinearBf16Split_128Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_128Middle_2: kernels/h200/base/bf16/linear_split.toml:177, order split_2.
+// launchLinearBf16Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearBf16Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5751,7 +5752,7 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ8_0Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ8_0Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5766,7 +5767,7 @@ func (s *Set) launchLinearQ8_0Split_128Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ8_0Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ8_0Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5781,7 +5782,7 @@ func (s *Set) launchLinearQ8_0Split_128Small_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ8_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ8_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5796,7 +5797,7 @@ func (s *Set) launchLinearQ8_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ8_0Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ8_0Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5811,7 +5812,7 @@ func (s *Set) launchLinearQ8_0Split_128Middle_2(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+// launchLinearQ8_0Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
 func (s *Set) launchLinearQ8_0Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6303,7 +6304,7 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ4_0Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ4_0Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6318,7 +6319,7 @@ func (s *Set) launchLinearQ4_0Split_128Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ4_0Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ4_0Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6333,7 +6334,7 @@ func (s *Set) launchLinearQ4_0Split_128Small_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ4_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ4_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6348,7 +6349,7 @@ func (s *Set) launchLinearQ4_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ4_0Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ4_0Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6363,7 +6364,7 @@ func (s *Set) launchLinearQ4_0Split_128Middle_2(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+// launchLinearQ4_0Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
 func (s *Set) launchLinearQ4_0Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6840,7 +6841,7 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ4_1Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ4_1Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6855,7 +6856,7 @@ func (s *Set) launchLinearQ4_1Split_128Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ4_1Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ4_1Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6870,7 +6871,7 @@ func (s *Set) launchLinearQ4_1Split_128Small_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ4_1Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ4_1Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6885,7 +6886,7 @@ func (s *Set) launchLinearQ4_1Split_128Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ4_1Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ4_1Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6900,7 +6901,7 @@ func (s *Set) launchLinearQ4_1Split_128Middle_2(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+// launchLinearQ4_1Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
 func (s *Set) launchLinearQ4_1Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7392,7 +7393,7 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearF8Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearF8Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7407,7 +7408,7 @@ func (s *Set) launchLinearF8Split_128Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearF8Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearF8Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7422,7 +7423,7 @@ func (s *Set) launchLinearF8Split_128Small_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearF8Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearF8Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7437,7 +7438,7 @@ func (s *Set) launchLinearF8Split_128Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearF8Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearF8Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7452,7 +7453,7 @@ func (s *Set) launchLinearF8Split_128Middle_2(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF8Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+// launchLinearF8Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
 func (s *Set) launchLinearF8Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8337,7 +8338,7 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearNvfp4Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearNvfp4Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8352,7 +8353,7 @@ func (s *Set) launchLinearNvfp4Split_128Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearNvfp4Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearNvfp4Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8367,7 +8368,7 @@ func (s *Set) launchLinearNvfp4Split_128Small_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearNvfp4Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearNvfp4Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8382,7 +8383,7 @@ func (s *Set) launchLinearNvfp4Split_128Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearNvfp4Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearNvfp4Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8397,7 +8398,7 @@ func (s *Set) launchLinearNvfp4Split_128Middle_2(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+// launchLinearNvfp4Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
 func (s *Set) launchLinearNvfp4Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8921,7 +8922,7 @@ func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_128Small_6: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ6KSplit_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ6KSplit_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8936,7 +8937,7 @@ func (s *Set) launchLinearQ6KSplit_128Small_6(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_128Small_4: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ6KSplit_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ6KSplit_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8951,7 +8952,7 @@ func (s *Set) launchLinearQ6KSplit_128Small_4(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_128Narrow_3: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ6KSplit_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ6KSplit_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8966,7 +8967,7 @@ func (s *Set) launchLinearQ6KSplit_128Narrow_3(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_128Middle_2: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ6KSplit_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ6KSplit_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8981,7 +8982,7 @@ func (s *Set) launchLinearQ6KSplit_128Middle_2(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_128Single: kernels/h200/frag/split_128.toml:64, order split_1.
+// launchLinearQ6KSplit_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
 func (s *Set) launchLinearQ6KSplit_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9323,7 +9324,7 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearBf16Split_128Small_6Add: kernels/h200/base/bf16/linear_split.toml:132, order split_6.
+// launchLinearBf16Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearBf16Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9338,7 +9339,7 @@ func (s *Set) launchLinearBf16Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearBf16Split_128Small_4Add: kernels/h200/base/bf16/linear_split.toml:147, order split_4.
+// launchLinearBf16Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearBf16Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9353,7 +9354,7 @@ func (s *Set) launchLinearBf16Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearBf16Split_128Narrow_3Add: kernels/h200/base/bf16/linear_split.toml:162, order split_3.
+// launchLinearBf16Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearBf16Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9368,7 +9369,7 @@ func (s *Set) launchLinearBf16Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearBf16Split_128Middle_2Add: kernels/h200/base/bf16/linear_split.toml:177, order split_2.
+// launchLinearBf16Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearBf16Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9619,7 +9620,7 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ8_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ8_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9634,7 +9635,7 @@ func (s *Set) launchLinearQ8_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ8_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ8_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9649,7 +9650,7 @@ func (s *Set) launchLinearQ8_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ8_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ8_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ8_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9664,7 +9665,7 @@ func (s *Set) launchLinearQ8_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearQ8_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ8_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ8_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9923,7 +9924,7 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ4_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ4_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9938,7 +9939,7 @@ func (s *Set) launchLinearQ4_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ4_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ4_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9953,7 +9954,7 @@ func (s *Set) launchLinearQ4_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ4_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ4_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9968,7 +9969,7 @@ func (s *Set) launchLinearQ4_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearQ4_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ4_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ4_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10212,7 +10213,7 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ4_1Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ4_1Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10227,7 +10228,7 @@ func (s *Set) launchLinearQ4_1Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ4_1Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ4_1Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10242,7 +10243,7 @@ func (s *Set) launchLinearQ4_1Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ4_1Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ4_1Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ4_1Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10257,7 +10258,7 @@ func (s *Set) launchLinearQ4_1Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearQ4_1Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ4_1Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ4_1Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10516,7 +10517,7 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearF8Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearF8Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10531,7 +10532,7 @@ func (s *Set) launchLinearF8Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearF8Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearF8Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10546,7 +10547,7 @@ func (s *Set) launchLinearF8Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearF8Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearF8Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10561,7 +10562,7 @@ func (s *Set) launchLinearF8Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearF8Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearF8Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearF8Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11103,7 +11104,7 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearNvfp4Split_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearNvfp4Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearNvfp4Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11118,7 +11119,7 @@ func (s *Set) launchLinearNvfp4Split_128Small_6Add(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearNvfp4Split_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearNvfp4Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearNvfp4Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11133,7 +11134,7 @@ func (s *Set) launchLinearNvfp4Split_128Small_4Add(q op.Stream, a op.LinearAdd) 
 	}
 }
 
-// launchLinearNvfp4Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearNvfp4Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearNvfp4Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11148,7 +11149,7 @@ func (s *Set) launchLinearNvfp4Split_128Narrow_3Add(q op.Stream, a op.LinearAdd)
 	}
 }
 
-// launchLinearNvfp4Split_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearNvfp4Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearNvfp4Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11439,7 +11440,7 @@ func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_128Small_6Add: kernels/h200/frag/split_128.toml:4, order split_6.
+// launchLinearQ6KSplit_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
 func (s *Set) launchLinearQ6KSplit_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11454,7 +11455,7 @@ func (s *Set) launchLinearQ6KSplit_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_128Small_4Add: kernels/h200/frag/split_128.toml:19, order split_4.
+// launchLinearQ6KSplit_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
 func (s *Set) launchLinearQ6KSplit_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11469,7 +11470,7 @@ func (s *Set) launchLinearQ6KSplit_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_128Narrow_3Add: kernels/h200/frag/split_128.toml:34, order split_3.
+// launchLinearQ6KSplit_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
 func (s *Set) launchLinearQ6KSplit_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11484,7 +11485,7 @@ func (s *Set) launchLinearQ6KSplit_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLinearQ6KSplit_128Middle_2Add: kernels/h200/frag/split_128.toml:49, order split_2.
+// launchLinearQ6KSplit_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
 func (s *Set) launchLinearQ6KSplit_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11563,7 +11564,7 @@ func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 	}
 }
 
-// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_split.toml:192, order split_1.
+// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_split.toml:132, order split_1.
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -11571,7 +11572,7 @@ func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_split.toml:204, order split_1.
+// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_split.toml:144, order split_1.
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -11579,7 +11580,7 @@ func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_split.toml:216, order split_1.
+// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_split.toml:156, order split_1.
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -12445,7 +12446,7 @@ func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	q.Launch(s.kernels[876], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
-// launchPackBf16: kernels/h200/base/bf16/kernels.toml:9.
+// launchPackBf16: kernels/h200/base/bf16/kernels.toml:23.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -13139,7 +13140,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	}
 }
 
-// launchUnpackBf16: kernels/h200/base/bf16/kernels.toml:17.
+// launchUnpackBf16: kernels/h200/base/bf16/kernels.toml:31.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -13206,21 +13207,21 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:5
+	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:19
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:59
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:64
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:66
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:71
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:65
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:70
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:55
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:60
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
 	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:49
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:42
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:47
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:66
+	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:71
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0
