@@ -26,8 +26,8 @@ type Kernel uintptr
 type Grid struct{ X, Y, Z uint32 }
 
 // Tile says how a copy engine reads a matrix of bf16: Rows of Cols elements that lie Pitch elements apart, in boxes of
-// BoxRows by BoxCols. What lies past the matrix reads as zeros. In a box, the 16-byte pieces of 128 bytes are swizzled:
-// piece c of row r lies at c ^ r % 8.
+// BoxRows by BoxCols, or of all rows where the matrix has fewer. What lies past the matrix reads as zeros. In a box, the
+// 16-byte pieces of 128 bytes are swizzled: piece c of row r lies at c ^ r % 8.
 type Tile struct {
 	Data             Ptr // a multiple of 16
 	Rows, Cols       int64

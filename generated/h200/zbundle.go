@@ -120,7 +120,8 @@ func Bundle() *bundle.Bundle {
 			"atlas_expert_up_nvfp4_wide_64":             132,
 			"atlas_expert_up_q6_k_wide_128":             132,
 			"atlas_expert_up_q6_k_wide_64":              132,
-			"atlas_gated_linear_bf16_wide":              132,
+			"atlas_gated_linear_bf16_wide_256":          132,
+			"atlas_gated_linear_bf16_wide_192":          132,
 			"atlas_gated_linear_bf16_1":                 264,
 			"atlas_gated_linear_q8_0_fixed_1":           264,
 			"atlas_gated_linear_q8_0_1":                 264,
@@ -546,7 +547,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "b6cb8eb97019956d75014c2fc83dc2b6",
+		Contract: "d0d7e44ad53b90c3670bf9b69294bb6e",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -89,7 +89,7 @@ type Tile struct {
 	Rows  string   `toml:"rows"`
 	Cols  string   `toml:"cols"`
 	Pitch string   `toml:"pitch"` // elements from one row to the next; "" means cols
-	Box   []string `toml:"box"`   // rows and columns of one copy
+	Box   []string `toml:"box"`   // rows and columns of one copy, of no more rows than there are
 }
 
 func (s *Shape) empty() bool {

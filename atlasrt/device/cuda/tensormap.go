@@ -28,7 +28,7 @@ func (s *Stream) TensorMap(t op.Tile) op.TensorMap {
 		room    [2 * tensorMapAlignment / 8 * 2]uint64
 		sizes   = [2]uint64{uint64(t.Cols), uint64(t.Rows)}
 		pitch   = [1]uint64{uint64(2 * t.Pitch)}
-		box     = [2]uint32{t.BoxCols, t.BoxRows}
+		box     = [2]uint32{t.BoxCols, uint32(min(int64(t.BoxRows), t.Rows))}
 		strides = [2]uint32{1, 1}
 	)
 	at := 0 // the driver wants the descriptor at a multiple of 64

@@ -22,6 +22,12 @@ func TestTensorMapsAreMadeOnce(t *testing.T) {
 	if n := f.calls("cuTensorMapEncodeTiled"); n != 2 {
 		t.Errorf("two tiles took %d calls", n)
 	}
+	few := tile
+	few.Rows = 24 // a box has no rows that the matrix has not
+	want[3], want[6] = 24, 24
+	if got := b.stream.TensorMap(few); got != want {
+		t.Errorf("of few rows: got %v, want %v", got, want)
+	}
 	other.Pitch = 97
 	b.stream.TensorMap(other)
 	if err := b.stream.Sync(); err == nil || !strings.Contains(err.Error(), "describe a matrix of 301×96 elements, 97 apart") {

@@ -83,6 +83,7 @@ func persistentPrompts(scheme op.Scheme) []*Case {
 	gate(op.RoundingNone, size{2304, 64, 2051})
 	if scheme == op.SchemeBF16 {
 		add(op.RoundingNone, size{5568, 40, 129}, size{2112, 40, 66}, size{8448, 40, 33})
+		gate(op.RoundingNone, size{12800, 40, 400})
 	}
 	if rounding := matrix(scheme, 1, 1).Rounding; rounding != op.RoundingNone {
 		add(rounding, size{8584, 128, 40}, size{12544, 256, 66}, size{4160, 1024, 129}, size{8448, 1024, 66}, size{8584, 1024, 66})

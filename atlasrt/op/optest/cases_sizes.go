@@ -69,12 +69,16 @@ type size struct{ outputs, cols, rows int }
 // sizedProducts are of one matrix.
 func sizedProducts(scheme op.Scheme) []*Case {
 	var list []*Case
-	for _, s := range []size{
+	sizes := []size{
 		{24, 4160, 1}, {24, 4160, 3}, {24, 4160, 7}, {24, 12416, 1}, {24, 12416, 3}, {24, 12416, 7}, // many columns
 		{2600, 128, 3}, {4608, 96, 1}, {4608, 96, 3}, {4608, 96, 7}, {2000, 96, 11}, {3200, 96, 11}, {4608, 96, 11}, {5000, 96, 11}, {6208, 96, 11}, // many outputs
 		{3000, 96, 24}, {3200, 96, 24}, {6208, 96, 24}, {12800, 96, 3}, {12800, 96, 24}, {2600, 96, 40}, {3200, 96, 40}, {8456, 96, 40}, {12800, 96, 40},
 		{136, 4096, 100}, {2056, 1600, 128}, {3976, 1280, 66}, {4616, 960, 100}, // rings that come round
-	} {
+	}
+	if scheme == op.SchemeBF16 {
+		sizes = append(sizes, size{136, 2048, 150}, size{2056, 1040, 150}, size{3976, 784, 130}, size{4616, 528, 150})
+	}
+	for _, s := range sizes {
 		s.cols = whole(scheme, s.cols)
 		w, rows, name := matrix(scheme, s.outputs, s.cols), int32(s.rows), fmt.Sprintf("%s %d×%d rows %d", scheme, s.outputs, s.cols, s.rows)
 		w.Rounding = op.RoundingNone

@@ -93,10 +93,10 @@ __device__ void linear_frag_tall(const atlas_Linear &a, const atlas_TensorMap *i
             stage<kStages> now;
             for (int i = blockIdx.x / kSplit; i < tiles; i += gridDim.x / kSplit) {
                 const wide_tile at = place_tile(i, row_tiles, out_tiles);
-                const int first = at.out * (kTallOut / 16), n = min(kTallOut / 16, strips - first);
-                const copy_strips<kScheme, kTallOut / 16> weights = {frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, pipe_t::kRowBytes, true};
+                const int row = first_row<kRows>(at.row, a.Rows), first = at.out * (kTallOut / 16), n = min(kTallOut / 16, strips - first);
+                const copy_strips<kScheme, kTallOut / 16> weights = {frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, box_rows(kRows, a.Rows) * 128, true};
                 const auto copy_rows = [&](int slot, int step) {
-                    if (elected()) copy_box(pipe.rows(slot), in, step * 64, at.row * kRows, pipe.full + slot * 8);
+                    if (elected()) copy_box(pipe.rows(slot), in, step * 64, row, pipe.full + slot * 8);
                 };
                 int step = begin;
                 if (i == int(blockIdx.x) / kSplit) {  // weights depend on no kernel before this one
@@ -123,7 +123,7 @@ __device__ void linear_frag_tall(const atlas_Linear &a, const atlas_TensorMap *i
             const int out = at.out * kTallOut + warp() * 16;
             float c[1][kRows / 2];
             multiply_strip<kScheme, kRows>(pipe, now, begin, end, a.W.Cols, c);
-            const int row = at.row * kRows;
+            const int row = first_row<kRows>(at.row, a.Rows);
             if constexpr (kSplit == 1) {
                 put_outputs<kRows>(a, out, row, a.Rows, c[0]);
             } else {

@@ -22,7 +22,7 @@ __device__ void linear_frag_wide(const atlas_Linear &a, const atlas_TensorMap *i
             for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
                 const int first = at.out * (kOut / 16), n = min(kOut / 16, strips - first);
-                const atlas::copy_strips<kScheme, kOut / 16> weights = {atlas::frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, pipe_t::kRowBytes, true};
+                const atlas::copy_strips<kScheme, kOut / 16> weights = {atlas::frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, atlas::box_rows(kRows, a.Rows) * 128, true};
                 const auto copy_rows = [&](int slot, int step) {
                     if (atlas::elected()) atlas::copy_box(pipe.rows(slot), in, step * 64, at.row * kRows, pipe.full + slot * 8);
                 };

@@ -21,7 +21,7 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
     };
     using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>;
     split_t::run(
-        a.W, a.Bias,
+        a.W, a.Bias, atlas::box_rows(kRows, a.Rows),
         [&](uint32_t to, int unit, uint32_t barrier) { atlas::copy_box(to, in, unit * 64, first, barrier); },
         [&](int n, int row, const float(&x)[4], const atlas::output_scales &o, const before &there) {
 #pragma unroll
@@ -59,7 +59,7 @@ __device__ void logits_split(const atlas_Logits &a) {
     bool known = false;
     using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, true>;
     split_t::run(
-        a.W, nullptr,
+        a.W, nullptr, kRows,
         [&](uint32_t to, int unit, uint32_t) {
             if (!known) {
                 int line[kEach];

@@ -1,10 +1,10 @@
 // Linear and GatedLinear for many rows and bf16 weights (layout tile64) with wgmma: tiles of kRows rows by kOut outputs.
 //
 // A cluster is kAcross blocks next to one another along rows, which share weights, times kAlong along outputs, which share rows.
-// Block: min(kRows,128)*2+128 threads; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024. min_blocks 1.
+// Block: min(kRows,128)*2+128 threads, or 512 of 192 rows; cluster kAcross*kAlong; dynamic shared memory kStages*((kRows+kOut)*128+16)+1024. min_blocks 1.
 // Grid: any multiple of the cluster, at most a block per tile, of which there are
 // kAcross*kAlong*ceil(Rows/(kRows*kAcross))*ceil(W.Rows/(kOut*kAlong)); blocks go on to further tiles. Tile of the copy engine:
-// In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0. kRows 64, 128, or 256 with kOut at most 128; kOut 32, 64, 128 or 192.
+// In [Rows,W.Cols], box [kRows/kAlong,64], so that W.Cols%8 == 0. kRows 64, 128, or 192 or 256 with kOut at most 128; kOut 32, 64, 128 or 192.
 // Any Rows, OutPitch and alignment of Out. All instances give the same bits.
 //
 // Gated, kOut is 128: 64 outputs and those they gate, so that W.Rows%128 == 0.
@@ -21,6 +21,13 @@ template <int kBand = 8>
 __device__ wide_tile place_tile(int i, int row_tiles, int out_tiles) {
     const int band = i / (kBand * row_tiles), rest = i - band * kBand * row_tiles, width = min(kBand, out_tiles - band * kBand);
     return {rest / width, band * kBand + rest % width};
+}
+
+// The first row that tile number i copies. A last tile of few rows ends with the last one, for the copy engine is slow where many rows of a box are not there; of many,
+// zeros cost less than rows that are multiplied twice. Rows that two tiles have come out alike.
+template <int kRows>
+__device__ int first_row(int i, int rows) {
+    return rows - i * kRows < kRows / 2 ? max(rows - kRows, 0) : i * kRows;
 }
 
 // Sums of a lane's outputs n, n+1, n+8, n+9, …: scaled, and with the bias. The first of kOut is number kFrom of c.
@@ -130,7 +137,7 @@ __device__ void multiply_parts(const Pipe &pipe, Stage &now, int steps, float (&
 template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false>
 __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
-    constexpr int kTeams = kRows > 64 ? 2 : 1, kParts = kRows / 64 / kTeams;
+    constexpr int kTeams = kRows == 192 ? 3 : kRows > 64 ? 2 : 1, kParts = kRows / 64 / kTeams;
     constexpr bool kMany = kParts * kOut > 128, kMost = kParts * kOut == 256 && !kGated;  // sums that take more than a thread's share of registers
     constexpr int kWidth = kGated ? kOut / 2 : kOut;  // outputs of a tile
     static_assert((kOut == 32 || kOut % 64 == 0) && kPieces % kAcross == 0 && kShare % 8 == 0, "whole pieces for each block");
@@ -147,7 +154,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
             atlas::stage<kStages> now;
             for (int i = first; i < tiles; i += stride) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-                const int row = (at.row * kAcross + across) * kRows, out = (at.out * kAlong + along) * kWidth;
+                const int row = atlas::first_row<kRows>(at.row * kAcross + across, a.Rows), out = (at.out * kAlong + along) * kWidth;
                 const int pieces = kGated ? kPieces : max(0, min(kPieces, (outs - out + 63) / 64));
                 const atlas_act *from = atlas::tile64(a.W, 0, out / 64, 0) + out % 64 * 64;
                 const auto copy_weights = [&](int slot, int step) {
@@ -174,7 +181,7 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
                         atlas::copy_box(to, in, step * 64, row, full);
                     }
                 };
-                const int bytes = pipe_t::kRowBytes + pieces * kPieceBytes;
+                const int bytes = kAlong * atlas::box_rows(kShare, a.Rows) * 128 + pieces * kPieceBytes;
                 int step = 0;
                 if (i == first) {  // weights depend on no kernel before this one, if not made by it
                     const int early = min(steps, kStages);
@@ -202,10 +209,15 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
         atlas::wait_for_previous();
         for (int i = first; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
+            const int number = at.row * kAcross + across, out = (at.out * kAlong + along) * kWidth;
+            int row = atlas::first_row<kRows>(number, a.Rows) + pipe_t::team() * kParts * 64;
+            if (row >= a.Rows || row + kParts * 64 <= number * kRows) {  // no rows, or only those of the tile before
+                pipe.skip(now, steps);
+                continue;
+            }
             float c[kParts][kOut / 2];
             atlas::multiply_parts<kOut>(pipe, now, steps, c);
-            const int out = (at.out * kAlong + along) * kWidth;
-            int row = (at.row * kAcross + across) * kRows + pipe_t::team() * kParts * 64 + atlas::warp() % 4 * 16;
+            row += atlas::warp() % 4 * 16;
 #pragma unroll
             for (int p = 0; p < kParts; p++, row += 64) {
                 if (a.W.Scale || a.Bias) atlas::scale_outputs<kWidth>(a, out + t * 2, c[p]);
@@ -221,9 +233,9 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     pipe.end();
 }
 
-template <int kStages>
+template <int kRows, int kStages>
 __device__ void gated_linear_wide(const atlas_GatedLinear &a, const atlas_TensorMap *in) {
     atlas_Linear plain = {};
     plain.Out = a.Out, plain.In = a.In, plain.W = a.W, plain.Rows = a.Rows, plain.OutPitch = a.W.Rows / 2;
-    linear_wide<256, 128, kStages, 1, 2, true>(plain, in);
+    linear_wide<kRows, 128, kStages, 1, 2, true>(plain, in);
 }

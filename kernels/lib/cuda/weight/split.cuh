@@ -44,9 +44,9 @@ struct split {
 
     uint32_t data;
     uint64_t origin;  // the factor at data
-    int rank, cols, units, begin, end, tiles, pieces;  // units of this block: begin … end-1
+    int rank, cols, units, begin, end, tiles, pieces, row_bytes;  // units of this block: begin … end-1; of a unit's rows that are copied
 
-    __device__ split(const atlas_Weight &w) : rank(kSplit > 1 ? cluster_rank() : 0), cols(w.Cols), units(tiles64(w.Cols)) {
+    __device__ split(const atlas_Weight &w, int there) : rank(kSplit > 1 ? cluster_rank() : 0), cols(w.Cols), units(tiles64(w.Cols)), row_bytes(there * 128) {
         data = (uint32_t(__cvta_generic_to_shared(wide_shared)) + 1023) & ~1023u;
         origin = factor(data);
         constexpr int kWhole = kSix ? 4 : 2;  // units that stay together
@@ -73,8 +73,8 @@ struct split {
     // copies of the lanes' own. store(output, row, sums, scales, before) takes sums of outputs n and n+8, of two rows each, what scales them, and
     // what before(output, row) gave.
     template <typename CopyRows, typename Store, typename Before>
-    __device__ static void run(const atlas_Weight &w, const float *bias, const CopyRows &copy_rows, const Store &store, const Before &before) {
-        const split s(w);
+    __device__ static void run(const atlas_Weight &w, const float *bias, int there, const CopyRows &copy_rows, const Store &store, const Before &before) {
+        const split s(w, there);
         if (warp() == kTeams * 4)
             s.copy(w, copy_rows);
         else
@@ -100,7 +100,7 @@ struct split {
             const int there = min(kPieces, pieces - tile * kPieces), n = min(kUnits, end - u), bytes = weights_t::bytes(cols, u, n);
             const int again = n % 2 && kUnits > 1 ? weights_t::bytes(cols, u, 1) : 0;  // a unit that is not there: any weights, times zeros
             if (!elected()) return;
-            arrive_expecting(full(slot), there * (bytes + again) + (kGathered ? 0 : staged(u) * kRowBytes));
+            arrive_expecting(full(slot), there * (bytes + again) + (kGathered ? 0 : staged(u) * row_bytes));
             if (there == kPieces && !again) {
 #pragma unroll
                 for (int i = 0; i < kPieces; i++) copy_bulk(weights(slot) + i * kPieceBytes, from + i * pitch, bytes, full(slot));
@@ -141,10 +141,21 @@ struct split {
         if constexpr (kSplit > 1) wait_cluster();
     }
 
+    // Makes zeros of the rows that nobody copies: products of them take less power than of what was there.
+    __device__ void clear_rows() const {
+        if (row_bytes == kRowBytes) return;
+#pragma unroll 1
+        for (int i = 0; i < kStages * kUnits; i++)
+#pragma unroll 1
+            for (int at = row_bytes + threadIdx.x * 16; at < kRowBytes; at += kTeams * 2048) store_shared(rows(i / kUnits) + i % kUnits * kRowBytes + at, {});
+        fence_shared();
+    }
+
     template <typename Store, typename Before>
     __device__ void multiply(const atlas_Weight &w, const float *bias, const Store &store, const Before &before) const {
         stage<kStages> now;
         const int first = warp() / 4 * kStrips * 64 + warp() % 4 * 16;
+        if constexpr (!kGathered) clear_rows();
         __syncthreads();
         if constexpr (kSplit > 1) arrive_cluster();
         wait_for_previous();

@@ -15,10 +15,10 @@ struct arguments {
     atlas_GatedLinear op;
 };
 
-struct atlas_gated_linear_bf16_wide_arguments : arguments {
+struct atlas_gated_linear_bf16_wide_256_arguments : arguments {
     atlas_TensorMap tiles[1];
 };
 
-extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_bf16_wide(const __grid_constant__ atlas_gated_linear_bf16_wide_arguments a) {
-    gated_linear_wide<4>(a.op, a.tiles);
+extern "C" __global__ void __launch_bounds__(384, 1) atlas_gated_linear_bf16_wide_256(const __grid_constant__ atlas_gated_linear_bf16_wide_256_arguments a) {
+    gated_linear_wide<256, 4>(a.op, a.tiles);
 }
