@@ -24,7 +24,8 @@ __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int 
                  ::"r"(to), "l"(from), "r"(bytes), "r"(barrier), "h"(uint16_t(blocks)) : "memory");
 }
 
-// Rows of a box of a matrix that a tensor map describes, where a manifest says most: a box is no higher than its matrix, for what lies outside takes long to come.
+// Rows of a box of a matrix that a tensor map describes, where its manifest says most: a box is no higher than its matrix, for what lies outside takes
+// longer to come than rows.
 __device__ __forceinline__ int box_rows(int most, int rows) { return min(most, rows); }
 // Such a box, from a column and a row on; what lies outside comes as zeros.
 __device__ __forceinline__ void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {

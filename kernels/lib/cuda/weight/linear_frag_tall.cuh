@@ -94,7 +94,8 @@ __device__ void linear_frag_tall(const atlas_Linear &a, const atlas_TensorMap *i
             for (int i = blockIdx.x / kSplit; i < tiles; i += gridDim.x / kSplit) {
                 const wide_tile at = place_tile(i, row_tiles, out_tiles);
                 const int row = first_row<kRows>(at.row, a.Rows), first = at.out * (kTallOut / 16), n = min(kTallOut / 16, strips - first);
-                const copy_strips<kScheme, kTallOut / 16> weights = {frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, box_rows(kRows, a.Rows) * 128, true};
+                const copy_strips<kScheme, kTallOut / 16> weights = {
+                    frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, box_rows(kRows, a.Rows) * 128, true};
                 const auto copy_rows = [&](int slot, int step) {
                     if (elected()) copy_box(pipe.rows(slot), in, step * 64, row, pipe.full + slot * 8);
                 };

@@ -23,8 +23,8 @@ __device__ wide_tile place_tile(int i, int row_tiles, int out_tiles) {
     return {rest / width, band * kBand + rest % width};
 }
 
-// The first row that tile number i copies. A last tile of few rows ends with the last one, for the copy engine is slow where many rows of a box are not there; of many,
-// zeros cost less than rows that are multiplied twice. Rows that two tiles have come out alike.
+// The first row that tile number i copies. Of few rows, a last tile ends with the last one, for the copy engine is slow where many rows of a box are not
+// there; of many, zeros cost less than rows that are multiplied twice. Rows that two tiles have come out alike.
 template <int kRows>
 __device__ int first_row(int i, int rows) {
     return rows - i * kRows < kRows / 2 ? max(rows - kRows, 0) : i * kRows;

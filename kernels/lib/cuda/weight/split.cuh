@@ -69,9 +69,9 @@ struct split {
     // The rows of a stage's unit; a sum of what does not change and little takes fewer instructions than a factor made anew.
     __device__ uint64_t rows_factor(int slot, int unit) const { return origin + (slot * kStage + kWeightBytes + unit * kRowBytes) / 16; }
 
-    // copy_rows(to, unit, barrier) begins the copies of all rows' 64 columns: by one lane, with the copy engine, or kGathered, by a warp, with
-    // copies of the lanes' own. store(output, row, sums, scales, before) takes sums of outputs n and n+8, of two rows each, what scales them, and
-    // what before(output, row) gave.
+    // copy_rows(to, unit, barrier) begins the copies of 64 columns of the rows that are there: by one lane, with the copy engine, or kGathered, by a
+    // warp, with copies of the lanes' own, of all kRows. store(output, row, sums, scales, before) takes sums of outputs n and n+8, of two rows each, what
+    // scales them, and what before(output, row) gave.
     template <typename CopyRows, typename Store, typename Before>
     __device__ static void run(const atlas_Weight &w, const float *bias, int there, const CopyRows &copy_rows, const Store &store, const Before &before) {
         const split s(w, there);
