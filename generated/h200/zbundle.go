@@ -547,7 +547,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "d0d7e44ad53b90c3670bf9b69294bb6e",
+		Contract: "76f65900333a30fd7781ee7343d8b979",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

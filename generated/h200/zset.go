@@ -1687,7 +1687,7 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // Linear: kernels/h200/base/bf16/linear_split.toml:3, 16, 31, 46, 61, 74, 89, 104, 117;
 // kernels/h200/frag/split_128.toml:3, 18, 33, 48;
 // kernels/h200/base/bf16/split_192.toml:2, 17, 32, 47;
-// kernels/h200/frag/split_192.toml:3;
+// kernels/h200/frag/split_192_single.toml:3;
 // kernels/h200/base/bf16/linear_wide.toml:3, 45, 58, 72, 85, 97, 109;
 // kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93;
 // kernels/h200/frag/split_16_small_6.toml:2;
@@ -5450,7 +5450,7 @@ func (s *Set) launchLinearBf16Split_192Middle_2(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearBf16Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+// launchLinearBf16Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
 func (s *Set) launchLinearBf16Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5949,7 +5949,7 @@ func (s *Set) launchLinearQ8_0Split_128Single(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ8_0Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+// launchLinearQ8_0Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
 func (s *Set) launchLinearQ8_0Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6501,7 +6501,7 @@ func (s *Set) launchLinearQ4_0Split_128Single(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_0Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+// launchLinearQ4_0Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
 func (s *Set) launchLinearQ4_0Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7038,7 +7038,7 @@ func (s *Set) launchLinearQ4_1Split_128Single(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ4_1Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+// launchLinearQ4_1Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
 func (s *Set) launchLinearQ4_1Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8535,7 +8535,7 @@ func (s *Set) launchLinearNvfp4Split_128Single(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearNvfp4Split_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+// launchLinearNvfp4Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
 func (s *Set) launchLinearNvfp4Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9119,7 +9119,7 @@ func (s *Set) launchLinearQ6KSplit_128Single(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearQ6KSplit_192Single: kernels/h200/frag/split_192.toml:3, order split_1.
+// launchLinearQ6KSplit_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
 func (s *Set) launchLinearQ6KSplit_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
