@@ -4,6 +4,7 @@
 # usage: tools/peers/llama.cpp.sh [DIR [TARGET...]]
 #
 # DIR is .cache/peers when not given, TARGET llama-bench llama-quantize; llama-server is another one. JOBS=N sets how many compilers run.
+# CUDA=ARCH (90 for an H200) builds for a GPU as well, into build-cuda; nvcc is in the path or CUDACXX, and cuBLAS beside it.
 # The source is vendor/llama.cpp of the PyPI sdist below (77 MB), fetched with pip. What is there is not done again.
 # Needs Python 3 with pip, cmake, make or ninja, a C and C++ compiler, and 1 GB of free space.
 set -eu
@@ -77,13 +78,20 @@ if [ "$(cat "$source/.sha256" 2>/dev/null)" != "$SHA256" ]; then
     unpack "$scratch/sdist.tar.gz"
 fi
 
+build=$source/build gpu=''
+if [ -n "${CUDA:-}" ]; then
+    need "${CUDACXX:-nvcc}" "install CUDA's toolkit, or set CUDACXX"
+    build=$source/build-cuda gpu="-DGGML_CUDA=ON -DGGML_CUDA_NO_VMM=ON -DGGML_CUDA_NCCL=OFF -DCMAKE_CUDA_ARCHITECTURES=$CUDA-real"
+fi
+
 # Static, so that the programs are files of their own; no web page, which would be downloaded.
-cmake -S "$source" -B "$source/build" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON -DGGML_CCACHE=OFF \
+# shellcheck disable=SC2086 # what a GPU wants is words
+cmake -S "$source" -B "$build" $gpu -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON -DGGML_CCACHE=OFF \
     -DLLAMA_OPENSSL=OFF -DLLAMA_CURL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF \
     -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_BUILD_COMMIT=$COMMIT -DLLAMA_BUILD_NUMBER=0 \
     >"$dir/cmake.log" 2>&1 || fail "cmake failed: $(tail -n 20 "$dir/cmake.log")"
-cmake --build "$source/build" --parallel "${JOBS:-$(nproc)}" --target "$@" ||
+cmake --build "$build" --parallel "${JOBS:-$(nproc)}" --target "$@" ||
     fail "the build failed; the compiler's reason is above (out of memory? run it with JOBS=1)"
 for target; do
-    echo "llama.cpp.sh: built $source/build/bin/$target"
+    echo "llama.cpp.sh: built $build/bin/$target"
 done
