@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/olekukonko/tablewriter"
@@ -63,7 +64,7 @@ func (c *benchCommand) Run() error {
 	if c.Profile {
 		return c.profile()
 	}
-	options := c.set(instance.EngineOptions{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	options := c.options()
 	report := benchReport{Level: c.OptimizationLevel, GraphMode: string(options.Graphs)}
 	begin := time.Now()
 	lap := func(what string) {
@@ -122,6 +123,16 @@ func (c *benchCommand) Run() error {
 		return encoder.Encode(report)
 	}
 	return report.print(os.Stdout)
+}
+
+// options let as many requests wait as are sent at once.
+func (c *benchCommand) options() instance.EngineOptions {
+	most := slices.Max(append(c.Concurrency, 1))
+	return c.set(instance.EngineOptions{
+		MaxWaiting:       max(most, engine.DefaultWaiting),
+		MaxWaitingTokens: max(most*c.Context, engine.DefaultWaitingTokens),
+		Log:              slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 }
 
 // prompt times one prompt at a time, of tokens that no prompt before had.
