@@ -547,7 +547,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "76f65900333a30fd7781ee7343d8b979",
+		Contract: "e4c3eedf5110e416342a342d746f2ecf",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)
