@@ -19,16 +19,17 @@ NUMBERS = {"F32": 0, "Q4_0": 2, "Q8_0": 8, "Q4_K": 12, "Q6_K": 14, "BF16": 30}  
 BLOCKS = {"F32": (1, 4), "Q4_0": (32, 18), "Q8_0": (32, 34), "Q4_K": (256, 144), "Q6_K": (256, 210), "BF16": (1, 2)}  # weights, bytes
 
 
-def pattern(kind, random):
-    """Some thousand blocks of a type, which are repeated to fill a matrix: bytes."""
+def pattern(kind, norm, random):
+    """Some thousand blocks of a type, which are repeated to fill a tensor: bytes."""
     n = 32768
     half = lambda x: numpy.asarray(x, numpy.float16).view(numpy.uint8).reshape(n, -1)
     codes = lambda size: random.integers(0, 256, (n, size), numpy.uint8)
     scales = lambda most: half(random.uniform(0.5, 1, (n, 1)) * most)
-    if kind == "F32":
-        return numpy.full(n, 1.0, numpy.float32).tobytes()
-    if kind == "BF16":
-        return ((random.standard_normal(n * 64, numpy.float32) * 0.02).view(numpy.uint32) >> 16).astype(numpy.uint16).tobytes()
+    if norm:
+        return numpy.ones(n, numpy.float32).tobytes()
+    if kind in ("F32", "BF16"):
+        values = random.standard_normal(n * 64, numpy.float32) * numpy.float32(0.02)
+        return values.tobytes() if kind == "F32" else (values.view(numpy.uint32) >> 16).astype(numpy.uint16).tobytes()
     if kind == "Q4_0":
         parts = scales(0.006), codes(16)
     elif kind == "Q8_0":
@@ -129,17 +130,17 @@ def main():
         weights, size = BLOCKS[kind]
         bytes_of = int(numpy.prod(shape, dtype=numpy.int64)) // weights * size
         infos.append(string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, NUMBERS[kind], offset))
-        sizes.append((kind, bytes_of))
+        sizes.append(((kind, len(shape) == 1), bytes_of))
         offset += -(-bytes_of // ALIGNMENT) * ALIGNMENT
     random = numpy.random.default_rng(1)
-    patterns = {kind: pattern(kind, random) for kind in {kind for kind, _ in sizes}}
+    patterns = {of: pattern(*of, random) for of in sorted({of for of, _ in sizes})}
     with open(sys.argv[3], "wb") as file:
         file.write(struct.pack("<4sIQQ", b"GGUF", 3, len(infos), len(head)))
         file.write(b"".join(string(key) + value(x) for key, x in head) + b"".join(infos))
-        for kind, bytes_of in sizes:
+        for of, bytes_of in sizes:
             file.write(b"\0" * (-file.tell() % ALIGNMENT))
-            for at in range(0, bytes_of, len(patterns[kind])):
-                file.write(patterns[kind][: bytes_of - at])
+            for at in range(0, bytes_of, len(patterns[of])):
+                file.write(patterns[of][: bytes_of - at])
         file.write(b"\0" * (-file.tell() % ALIGNMENT))
 
 
