@@ -4,7 +4,7 @@
 # usage: tools/peers/llama.cpp.sh [DIR [TARGET...]]
 #
 # DIR is .cache/peers when not given, TARGET llama-bench llama-quantize; llama-server is another one. JOBS=N sets how many compilers run.
-# CUDA=ARCH (90 for an H200) builds for a GPU as well, into build-cuda; nvcc is in the path or CUDACXX, and cuBLAS beside it.
+# CUDA=ARCH (90 for an H200) builds for a GPU as well, into build-cuda; nvcc is in the path, and cuBLAS beside it.
 # The source is vendor/llama.cpp of the PyPI sdist below (77 MB), fetched with pip. What is there is not done again.
 # Needs Python 3 with pip, cmake, make or ninja, a C and C++ compiler, and 1 GB of free space.
 set -eu
@@ -80,7 +80,7 @@ fi
 
 build=$source/build gpu=''
 if [ -n "${CUDA:-}" ]; then
-    need "${CUDACXX:-nvcc}" "install CUDA's toolkit, or set CUDACXX"
+    need nvcc "install CUDA's toolkit and add its bin to the path"
     build=$source/build-cuda gpu="-DGGML_CUDA=ON -DGGML_CUDA_NO_VMM=ON -DGGML_CUDA_NCCL=OFF -DCMAKE_CUDA_ARCHITECTURES=$CUDA-real"
 fi
 
