@@ -24,6 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ATLASRT = os.environ.get("ATLASRT", "bin/atlasrt")
 LLAMA = pathlib.Path(os.environ.get("LLAMA", ".cache/peers/llama.cpp/build-cuda/bin"))
 HARDWARE = os.environ.get("HARDWARE", "h200")
+BUILD = "CUDA=90 tools/peers/llama.cpp.sh .cache/peers llama-bench llama-batched-bench"
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
 
@@ -73,6 +74,9 @@ def atlas_round(config, kind):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
+    for program, how in ((ATLASRT, "make cuda"), (LLAMA / "llama-bench", BUILD), (LLAMA / "llama-batched-bench", BUILD)):
+        if not os.path.exists(program):
+            sys.exit(f"llama_cuda.py: there is no {program}: run {how}")
     config, columns = sys.argv[1], [("decode", n) for n in SEQUENCES] + [("prompt", n) for n in PROMPTS]
     print(f"{pathlib.Path(config).stem}, tok/s, medians of {ROUNDS} rounds in turns: llama.cpp → atlasrt (ratio)\n")
     print("| |" + "|".join(f" {'n=' if what == 'decode' else 'prompt of '}{n} " for what, n in columns) + "|\n|---|" + "--:|" * len(columns))
