@@ -19,23 +19,26 @@ NUMBERS = {"F32": 0, "Q4_0": 2, "Q8_0": 8, "Q4_K": 12, "Q6_K": 14, "BF16": 30}  
 BLOCKS = {"F32": (1, 4), "Q4_0": (32, 18), "Q8_0": (32, 34), "Q4_K": (256, 144), "Q6_K": (256, 210), "BF16": (1, 2)}  # weights, bytes
 
 
-def pattern(kind, norm, random):
-    """Some thousand blocks of a type, which are repeated to fill a tensor: bytes."""
+def pattern(kind, norm, size, random):
+    """Some thousand blocks of a type, which are repeated to fill a tensor: bytes. Values are as large as size says."""
     n = 32768
     half = lambda x: numpy.asarray(x, numpy.float16).view(numpy.uint8).reshape(n, -1)
     codes = lambda size: random.integers(0, 256, (n, size), numpy.uint8)
-    scales = lambda most: half(random.uniform(0.5, 1, (n, 1)) * most)
+    scales = lambda most: half(random.uniform(0.5, 1, (n, 1)) * most * size)
     if norm:
         return numpy.ones(n, numpy.float32).tobytes()
     if kind in ("F32", "BF16"):
-        values = random.standard_normal(n * 64, numpy.float32) * numpy.float32(0.02)
+        values = random.standard_normal(n * 64, numpy.float32) * numpy.float32(0.02 * size)
         return values.tobytes() if kind == "F32" else (values.view(numpy.uint32) >> 16).astype(numpy.uint16).tobytes()
     if kind == "Q4_0":
-        parts = scales(0.006), codes(16)
+        nibbles = codes(16)  # none stands for −8, so that their mean is zero
+        nibbles |= numpy.where(nibbles & 0x0F == 0, 0x08, 0).astype(numpy.uint8)
+        nibbles |= numpy.where(nibbles & 0xF0 == 0, 0x80, 0).astype(numpy.uint8)
+        parts = scales(0.006), nibbles
     elif kind == "Q8_0":
         parts = scales(0.0004), codes(32)
     elif kind == "Q4_K":  # minima of 7.5 times the scale: the same six bits for both
-        parts = scales(0.0002), scales(0.0015), numpy.full((n, 12), 0x21, numpy.uint8), codes(128)
+        parts = scales(0.0002), scales(0.0015), numpy.full((n, 12), 0x22, numpy.uint8), codes(128)
     elif kind == "Q6_K":
         parts = codes(192), numpy.full((n, 16), 16, numpy.uint8), scales(0.0001)
     return numpy.concatenate(parts, axis=1).tobytes()
@@ -130,7 +133,8 @@ def main():
         weights, size = BLOCKS[kind]
         bytes_of = int(numpy.prod(shape, dtype=numpy.int64)) // weights * size
         infos.append(string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, NUMBERS[kind], offset))
-        sizes.append(((kind, len(shape) == 1), bytes_of))
+        # As in atlasrt/internal/weights/dummy, or rows of a prompt would become alike.
+        sizes.append(((kind, len(shape) == 1, 0.125 if ".attn_output." in name else 1), bytes_of))
         offset += -(-bytes_of // ALIGNMENT) * ALIGNMENT
     random = numpy.random.default_rng(1)
     patterns = {of: pattern(*of, random) for of in sorted({of for of, _ in sizes})}

@@ -26,14 +26,17 @@ CASES = [
     ("model.layers.0.input_layernorm.weight", "F32", [97]),
     ("model.layers.0.input_layernorm.weight", "BF16", [97]),
     ("model.layers.0.self_attn.q_proj.bias", "BF16", [97]),
+    ("model.layers.0.self_attn.o_proj.weight", "BF16", [64, 96]),
+    ("model.layers.0.self_attn.o_proj.weight", "Q4_0", [64, 96]),
     ("large.weight", "BF16", [1024, 2048]),
     ("large.weight", "Q8_0", [3001, 4096]),
 ]
-# Scales of a whole matrix: how it is stored, its shape, the scale's suffix and shape, and k.
+# Scales of a whole matrix: its name, how it is stored, its shape, the scale's suffix and shape, and k.
 SCALES = [
-    ("f8", [64, 96], "_scale", [], 0.6),
-    ("f8block", [300, 200], "_scale_inv", [3, 2], 0.6),
-    ("nvfp4", [64, 96], "_scale_2", [], 3.4),
+    ("model.layers.0.mlp.gate_proj.weight", "f8", [64, 96], "_scale", [], 0.6),
+    ("model.layers.0.mlp.gate_proj.weight", "f8block", [300, 200], "_scale_inv", [3, 2], 0.6),
+    ("model.layers.0.mlp.gate_proj.weight", "nvfp4", [64, 96], "_scale_2", [], 3.4),
+    ("model.layers.0.self_attn.o_proj.weight", "nvfp4", [64, 96], "_scale_2", [], 3.4),
 ]
 PERIOD = 262139
 MASK = (1 << 64) - 1
@@ -63,7 +66,7 @@ def rounded(x, kind):
 
 
 # Words of a block, bytes of a block but its f16 numbers, and k.
-BLOCKS = {"Q5_0": (4, 20, 9.2), "Q4_K": (19, 140, 259), "Q6_K": (27, 208, 1367)}
+BLOCKS = {"Q5_0": (4, 20, 8.8), "Q4_K": (19, 140, 259), "Q6_K": (27, 208, 1367)}
 
 
 def scales(words, k):
@@ -76,6 +79,10 @@ def blocks(kind, columns):
     w = words(PERIOD * per).reshape(PERIOD, per)
     codes = np.ascontiguousarray(w[:, :-1]).view(np.uint8)[:, :size]
     d = scales(w[:, -1:], 1 / (k * math.sqrt(columns)))
+    if kind == "Q5_0":  # code i: a nibble, low ones first, and bit i of the first four bytes
+        nibbles = np.concatenate([codes[:, 4:] & 15, codes[:, 4:] >> 4], axis=1)
+        high = np.unpackbits(codes[:, :4], axis=1, bitorder="little")
+        codes = np.concatenate([np.packbits(high | (nibbles == 0), axis=1, bitorder="little"), codes[:, 4:]], axis=1)
     if kind == "Q6_K":
         return np.concatenate([codes, d.view(np.uint8)], axis=1)
     if kind == "Q5_0":
@@ -84,9 +91,13 @@ def blocks(kind, columns):
     return np.concatenate([d.view(np.uint8), minimum.view(np.uint8), codes], axis=1)
 
 
+def spread(name, columns):
+    return 64 * columns if name.endswith("o_proj.weight") else columns
+
+
 def pattern(name, kind, shape):
     """The units of a pattern, a row of bytes each."""
-    columns = shape[-1]
+    columns = spread(name, shape[-1])
     if kind in ("BF16", "F16", "F32"):
         u = words(PERIOD).view(np.uint16).astype(np.int32)
         a = math.sqrt(3 / columns) if len(shape) > 1 else 1 / 16
@@ -104,10 +115,13 @@ def pattern(name, kind, shape):
     per = 5 if kind == "Q8_0" else 3
     w = words(PERIOD * per).reshape(PERIOD, per)
     codes = np.ascontiguousarray(w[:, :-1]).view(np.uint8)
-    k = 1 / ((74 if kind == "Q8_0" else 4.6) * math.sqrt(columns))
+    k = 1 / ({"Q8_0": 74, "Q4_0": 4.2, "Q4_1": 4.6}[kind] * math.sqrt(columns))
     d = scales(w[:, -1:], k)
     if kind == "Q8_0":
         codes = np.where(codes == 0x80, 0x81, codes).astype(np.uint8)
+    if kind == "Q4_0":
+        codes = np.where(codes & 0x0F == 0, codes | 0x08, codes)
+        codes = np.where(codes & 0xF0 == 0, codes | 0x80, codes).astype(np.uint8)
     parts = [d.view(np.uint8)]
     if kind == "Q4_1":
         parts.append((np.float32(-7.5) * d.astype(np.float32)).astype(np.float16).view(np.uint8))
@@ -131,9 +145,8 @@ def main():
 
     for name, kind, shape in CASES:
         record(name, kind, shape, values(name, kind, shape))
-    for scheme, matrix, suffix, shape, k in SCALES:
-        name = "model.layers.0.mlp.gate_proj.weight"
-        data = np.full(math.prod(shape), 1 / (k * math.sqrt(matrix[-1])), np.float32).tobytes()
+    for name, scheme, matrix, suffix, shape, k in SCALES:
+        data = np.full(math.prod(shape), 1 / (k * math.sqrt(spread(name, matrix[-1]))), np.float32).tobytes()
         record(name + suffix, "F32", shape, data, scheme=scheme, matrix=name, matrixshape=matrix)
     print(json.dumps(records, indent=1))
 

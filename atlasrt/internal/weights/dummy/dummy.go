@@ -12,13 +12,18 @@
 //   - U8 (packed codes): the word's bytes, lowest first. F8_E4M3: the same, bit 6 cleared, which leaves magnitudes below 2;
 //     where the name ends in "scale", 0x30 and the low four bits of each, which are numbers from 0.5 to 1.875.
 //   - Q8_0: a block. 32 codes from words 0…3 of n=5, 0x80 becoming 0x81. Q4_0 and Q4_1: a block. 16 bytes of codes from
-//     words 0 and 1 of n=3. The next word's low 16 bits u give d = float16(float32(98304 + u)·float32(k/131072)) with
-//     k = 1/(74·√columns) or 1/(4.6·√columns); Q4_1's minimum is float16(−7.5·d).
-//   - Q5_0, Q4_K and Q6_K: a block. What is not f16 in it is as many bytes of words 0 and on of n=4, 19 or 27, and d comes
-//     from the last word as above with k = 1/(9.2·√columns), 1/(259·√columns) or 1/(1367·√columns); Q4_K's scale of
-//     minimums is float16(7.5·d).
+//     words 0 and 1 of n=3, where of Q4_0 nibbles of 0 become 8. The next word's low 16 bits u give
+//     d = float16(float32(98304 + u)·float32(k/131072)) with k = 1/(74·√columns), 1/(4.2·√columns) in Q4_0 or
+//     1/(4.6·√columns) in Q4_1, whose minimum is float16(−7.5·d).
+//   - Q5_0, Q4_K and Q6_K: a block. What is not f16 in it is as many bytes of words 0 and on of n=4, 19 or 27, where of Q5_0
+//     the high bit of a code of 0 is set, and d comes from the last word as above with k = 1/(8.8·√columns), 1/(259·√columns)
+//     or 1/(1367·√columns); Q4_K's scale of minimums is float16(7.5·d).
 //   - The scale of a whole matrix, or of blocks of F8_E4M3, has no pattern: it is float32(1/(k·√columns)) of the matrix with
 //     k = 0.6 for F8_E4M3 and 3.4 for packed codes.
+//
+// Columns of a matrix "…o_proj.weight", and of its scales, count 64 times in all of these. Random queries and keys have every row of
+// a prompt attend to all others alike; what that adds to each of them is the same, and at full size would leave
+// no difference between them after some layers. No code's values have a mean other than zero for the same reason.
 //
 // Tensors are made when they are asked for, in memory that Release gives back.
 package dummy
@@ -165,7 +170,7 @@ func choose(want weights.Want, scheme op.Scheme) []recipe {
 	}
 	scaleOf := func(suffix string, k float64, shape ...int64) recipe {
 		r := tensorOf(suffix, tensor.F32, shape...)
-		r.constant = scale(k, cols)
+		r.constant = scale(k, spread(linear, cols))
 		return r
 	}
 	switch scheme {

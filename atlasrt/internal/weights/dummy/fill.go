@@ -29,6 +29,15 @@ const (
 
 func scale(k float64, columns int64) float32 { return float32(1 / (k * math.Sqrt(float64(columns)))) }
 
+// spread is the columns that the size of a matrix's values follows from: more than there are where a row adds what is nearly
+// the same to all others.
+func spread(name string, columns int64) int64 {
+	if strings.HasSuffix(name, "o_proj.weight") {
+		return 64 * columns
+	}
+	return columns
+}
+
 // recipe is how a tensor is made.
 type recipe struct {
 	weights.Info
@@ -52,7 +61,7 @@ func (r recipe) choice() pattern {
 		p.scale = strings.HasSuffix(r.Name, "scale")
 	default:
 		if len(r.Shape) > 1 {
-			p.columns = r.Cols()
+			p.columns = spread(r.Name, r.Cols())
 		} else {
 			p.norm = strings.Contains(r.Name, "norm")
 		}
@@ -155,10 +164,15 @@ func (p pattern) writer() func(dst []byte, v uint64) {
 		return func(dst []byte, v uint64) { binary.LittleEndian.PutUint64(dst, word(v)&^0x4040404040404040) }
 	case tensor.Q8_0:
 		return q8(float32(1 / (74 * root) / 131072))
-	case tensor.Q4_0, tensor.Q4_1:
-		return q4(float32(1/(4.6*root)/131072), p.kind == tensor.Q4_1)
+	case tensor.Q4_0:
+		return q4(float32(1/(4.2*root)/131072), false)
+	case tensor.Q4_1:
+		return q4(float32(1/(4.6*root)/131072), true)
 	case tensor.Q5_0:
-		return block(4, 0, 2, float32(1/(9.2*root)/131072))
+		return func(dst []byte, v uint64) {
+			block(4, 0, 2, float32(1/(8.8*root)/131072))(dst, v)
+			evenFive(dst)
+		}
 	case tensor.Q4_K:
 		return func(dst []byte, v uint64) {
 			block(19, 0, 4, float32(1/(259*root)/131072))(dst, v)
@@ -201,9 +215,36 @@ func q4(step float32, minimum bool) func(dst []byte, v uint64) {
 		if minimum {
 			binary.LittleEndian.PutUint16(dst[2:], tensor.ToFloat16(-7.5*tensor.Float16(d)))
 		}
-		binary.LittleEndian.PutUint64(dst[codes:], word(3*v))
-		binary.LittleEndian.PutUint64(dst[codes+8:], word(3*v+1))
+		for k := range uint64(2) {
+			w := word(3*v + k)
+			if !minimum {
+				w = evenFour(w)
+			}
+			binary.LittleEndian.PutUint64(dst[codes+int(8*k):], w)
+		}
 	}
+}
+
+// evenFour makes eights of nibbles that are zero: less eight, which is what they stand for, they have a mean of zero then.
+func evenFour(w uint64) uint64 {
+	const ones = 0x1111111111111111
+	some := (w | w>>1 | w>>2 | w>>3) & ones
+	return w | (ones&^some)<<3
+}
+
+// evenFive does so with the codes of a block of Q5_0: bit i of four bytes is the fifth of code i, before 16 bytes of nibbles.
+func evenFive(block []byte) {
+	high := binary.LittleEndian.Uint32(block[2:])
+	for i := range 16 {
+		low := block[6+i]
+		if low&15 == 0 {
+			high |= 1 << i
+		}
+		if low>>4 == 0 {
+			high |= 1 << (16 + i)
+		}
+	}
+	binary.LittleEndian.PutUint32(block[2:], high)
 }
 
 // block makes blocks from n words: the scale from the last, the bytes from codes on from the others.
