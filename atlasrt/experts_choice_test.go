@@ -19,9 +19,10 @@ func TestExpertsOfAnyNumberOfPicks(t *testing.T) {
 			experts, cols, rows int32
 			want                string
 		}{
-			{128, 2048, 95, "tiles"}, {128, 2048, 128, "tiles"}, {128, 2048, 129, "wide_64"},
-			{160, 2048, 128, "tiles"}, {160, 2048, 129, "wide_64"},
-			{256, 2048, 192, "wide_64"}, {512, 2048, 384, "wide_64"},
+			{128, 2048, 95, "tiles"}, {128, 2048, 111, "tiles"}, {128, 2048, 128, "tiles_16"}, {128, 2048, 256, "tiles_16"}, {128, 2048, 257, "wide_64"},
+			{160, 2048, 119, "tiles"}, {160, 2048, 129, "tiles_16"}, {160, 2048, 257, "wide_64"},
+			{256, 2048, 192, "tiles_16"}, {512, 2048, 384, "wide_64"},
+			{128, 3072, 96, "tiles"}, {128, 3072, 129, "wide_64"},
 			{128, 4160, 96, "wide_64"}, {128, 2048, 960, "wide_128"},
 		} {
 			for _, scheme := range []op.Scheme{op.SchemeNVFP4, op.SchemeQ4_1, op.SchemeQ8_0} {

@@ -1,18 +1,18 @@
-// ExpertUp, ExpertDown and ExpertDownAdd for some picks of each expert, any scheme. Picks, sorted by expert, come in tiles of at most eight of
+// ExpertUp, ExpertDown and ExpertDownAdd for some picks of each expert, any scheme. Picks, sorted by expert, come in tiles of at most 8·kEights of
 // one expert; an item is a strip of weights times a tile, in ExpertUp one of gates and the one of their ups. Blocks share out all
 // items evenly and in order; the warps of a block take its items in turn, each with a ring of its own, while the rows of the
 // block's tiles lie in a pool of kPool bytes. expert_down_tiles writes products, f32 [Rows·TopK,W.Rows], to scratch for
 // expert_down_total. A pick's bits depend on the scheme alone.
 //
-// Any grid along x. kWarps·32 threads, at least W.Count of them. W.Cols%8 == 0, W.Rows%32 == 0 in ExpertUp, at most kMostPicks
-// picks and kMostTiles tiles for a block, and a pool for eight rows of 128·⌈Cols/64⌉+16 bytes. Dynamic shared memory: tile_shape::kShared.
+// Any grid along x. kWarps·32 threads, at least W.Count of them. W.Cols%8 == 0, W.Rows%32 == 0 in ExpertUp, at most 1024·kEights
+// picks and kMostTiles tiles for a block, and a pool for the rows of a tile, of 128·⌈Cols/64⌉+16 bytes each. Dynamic shared memory: tile_shape::kShared.
 #pragma once
 #include "lib/cuda/weight/expert_total.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {
 
-constexpr int kMostTiles = 32, kMostPicks = 1024;
+constexpr int kMostTiles = 32;
 
 // Sorted picks begin … end-1, all of one expert.
 struct pick_tile {
@@ -53,10 +53,11 @@ struct item_scales {
     }
 };
 
-template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool>
+template <atlas_Scheme kScheme, int kEights, int kWarps, int kStrips, int kUnits, int kStages, int kPool>
 struct tile_shape {
     static_assert(kPool < 8 * (128 * 65 + 16), "at most 4096 columns");
-    using ring_t = strip_ring<kScheme, 1, kStrips, kUnits, kStages>;
+    static constexpr int kMostPicks = 1024 * kEights;
+    using ring_t = strip_ring<kScheme, kEights, kStrips, kUnits, kStages>;
     using scales_t = item_scales<kScheme, kStrips>;
     static constexpr int kScalesAt = kWarps * ring_t::kBytes, kPoolAt = kScalesAt + kWarps * scales_t::kBytes, kTilesAt = kPoolAt + kPool, kOrder = kTilesAt + kMostTiles * int(sizeof(pick_tile));
     static constexpr int kBarriers = kOrder + kMostPicks * 4;
@@ -87,16 +88,16 @@ __device__ inline int2 picks_of(const int32_t *starts, int experts, int total) {
 }
 
 // All threads; ends with a barrier.
-template <int kThreads>
+template <int kRows, int kThreads>
 __device__ tile_share share_tiles(pick_tile *tiles, int2 picks, const divisor &groups, const divisor &blocks) {
-    const int mine = picks.y > picks.x ? (picks.y - picks.x + 7) / 8 : 0, b = blockIdx.x;
+    const int mine = picks.y > picks.x ? (picks.y - picks.x + kRows - 1) / kRows : 0, b = blockIdx.x;
     const scan s = block_scan<kThreads>(mine);
     const int2 each = blocks.of(s.total * groups.by);  // items, and blocks that have one more
     const int first_item = each.x * b + min(b, each.y), items = each.x + (b < each.y);
     const int2 at = groups.of(first_item);
     const int first = at.x, count = min(groups.of(at.y + items + groups.by - 1).x, kMostTiles);
     for (int i = max(first - s.before, 0); i < mine && s.before + i < first + count; i++)
-        tiles[s.before + i - first] = {int(threadIdx.x), picks.x + i * 8, min(picks.y, picks.x + (i + 1) * 8)};
+        tiles[s.before + i - first] = {int(threadIdx.x), picks.x + i * kRows, min(picks.y, picks.x + (i + 1) * kRows)};
     __syncthreads();
     return {at.y, min(at.y + items, count * int(groups.by)), count};
 }
@@ -104,10 +105,10 @@ __device__ tile_share share_tiles(pick_tile *tiles, int2 picks, const divisor &g
 // Strips of an item are strip(group, 0) …; row(pick) is a pick's row of activations. prepare(tile, group, order) gives what
 // finish(that, group, sums) is to have loaded when the sums are there; its results lie as those of a mma. kEarly: order and starts were mostly
 // written long before the kernel before this one ends, so that weights can be copied by then; if they were not, what was copied is thrown away.
-template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool, int kParts, bool kEarly, typename Strip, typename Row, typename Prepare, typename Finish>
+template <atlas_Scheme kScheme, int kEights, int kWarps, int kStrips, int kUnits, int kStages, int kPool, int kParts, bool kEarly, typename Strip, typename Row, typename Prepare, typename Finish>
 __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, const int32_t *starts, int total, int groups, const Strip &strip, const Row &row,
                                const Prepare &prepare, const Finish &finish) {
-    using shape = tile_shape<kScheme, kWarps, kStrips, kUnits, kStages, kPool>;
+    using shape = tile_shape<kScheme, kEights, kWarps, kStrips, kUnits, kStages, kPool>;
     using ring_t = typename shape::ring_t;
     const int units = (w.Cols + 63) / 64, pitch = units * 128 + 16, pool_rows = kPool / pitch;
     uint8_t *const pool = strip_shared + shape::kPoolAt;
@@ -125,7 +126,7 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     const auto read_picks = [&]() {
         for (int i = threadIdx.x; i < total; i += kWarps * 32) kept[i] = __ldcg(order + i);
         picks = picks_of(starts, w.Count, total);
-        share = share_tiles<kWarps * 32>(tiles, picks, by_groups, by_blocks);
+        share = share_tiles<8 * kEights, kWarps * 32>(tiles, picks, by_groups, by_blocks);
     };
 #pragma unroll 1
     for (int turn = kEarly; turn < 2; turn++) {  // not kEarly, the first is in vain, but brings instructions near
@@ -194,25 +195,25 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
             const auto prepared = prepare(tile, group, kept);
             scales.take();
             ask_scales(item + kWarps);
-            const row_lanes<1> lanes([&](int r) { return min(tile.begin + r, tile.end - 1) - base; }, pitch);
-            float sums[kStrips][4] = {};
+            const row_lanes<kEights> lanes([&](int r) { return min(tile.begin + r, tile.end - 1) - base; }, pitch);
+            float sums[kStrips][kEights][4] = {};
             int at = 0;
 #pragma unroll 1
             for (int part = 0; part < kParts; part++) {
-                float c[kStrips][1][4] = {};
+                float c[kStrips][kEights][4] = {};
                 const int end = units * (part + 1) / kParts;
 #pragma unroll 1
                 for (; at < end; at += min(kUnits, end - at)) {
                     const uint8_t *slot = ring.wait();
                     const auto scale = [&](int s, int i) { return scales.of(s, at + i); };
-                    multiply_piece<kScheme, 1, kStrips, kUnits>(one, slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
+                    multiply_piece<kScheme, kEights, kStrips, kUnits>(one, slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
                     ring.drop();
                     fill();
                 }
 #pragma unroll
                 for (int s = 0; s < kStrips; s++)
 #pragma unroll
-                    for (int r = 0; r < 4; r++) sums[s][r] += c[s][0][r];
+                    for (int r = 0; r < 4 * kEights; r++) sums[s][r / 4][r % 4] += c[s][r / 4][r % 4];
             }
             finish(prepared, group, sums);
         }
@@ -224,73 +225,81 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kWarps, int kUnits, int kStages, int kPool>
+template <atlas_Scheme kScheme, int kWarps, int kUnits, int kStages, int kPool, int kEights = 1>
 __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
     using namespace atlas;
     struct prepared {
-        int pick[2];          // of this lane's columns
-        float gate[2], up[2];  // scales of its rows
+        int pick[2 * kEights];  // of this lane's columns
+        float gate[2], up[2];   // scales of its rows
     };
     const atlas_Weight &w = a.W;
     const int half = w.Rows / 2, groups = half / 16, total = a.Rows * a.TopK;
     const int t = lane() % 4, g = lane() / 4;
     const divisor by_picks(a.TopK);
-    multiply_tiles<kScheme, kWarps, 2, kUnits, kStages, kPool, 8, false>(
+    multiply_tiles<kScheme, kEights, kWarps, 2, kUnits, kStages, kPool, 8, false>(
         w, a.Order, a.Starts, total, groups, [&](int group, int s) { return group + s * groups; }, [&](int pick) { return a.In + size_t(by_picks.of(pick).x) * w.Cols; },
         [&](const pick_tile &tile, int group, const int *order) {
             prepared p;
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const int column = tile.begin + 2 * t + i, n = group * 16 + g + i * 8;
+            for (int i = 0; i < 2 * kEights; i++) {
+                const int column = tile.begin + i / 2 * 8 + 2 * t + i % 2;
                 p.pick[i] = column < tile.end ? order[column] : -1;
+            }
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const int n = group * 16 + g + i * 8;
                 p.gate[i] = row_scale(w, tile.expert, n), p.up[i] = row_scale(w, tile.expert, half + n);
             }
             return p;
         },
-        [&](const prepared &p, int group, const float (&sums)[2][4]) {
+        [&](const prepared &p, int group, const float (&sums)[2][kEights][4]) {
+            constexpr float kFactor = unit_product<kScheme, kEights, 2>::kFactor;
 #pragma unroll
-            for (int r = 0; r < 4; r++) {
-                const int pick = p.pick[r % 2];
-                const float gate = sums[0][r] * unit_product<kScheme, 1, 2>::kFactor * p.gate[r / 2], up = sums[1][r] * unit_product<kScheme, 1, 2>::kFactor * p.up[r / 2];
+            for (int i = 0; i < 4 * kEights; i++) {
+                const int j = i / 4, r = i % 4, pick = p.pick[2 * j + r % 2];
+                const float gate = sums[0][j][r] * kFactor * p.gate[r / 2], up = sums[1][j][r] * kFactor * p.up[r / 2];
                 if (pick >= 0 && pick < total) a.Out[size_t(pick) * half + group * 16 + g + r / 2 * 8] = __float2bfloat16_rn(silu(gate) * up);
             }
         });
 }
 
-template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool, typename Args>
+template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool, int kEights = 1, typename Args>
 __device__ void expert_down_tiles(const Args &a, void *scratch) {
     using namespace atlas;
     struct prepared {
-        int pick[2];
+        int pick[2 * kEights];
         float scale[kStrips][2];  // of this lane's rows
     };
     const atlas_Weight &w = a.W;
     const int strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, total = a.Rows * a.TopK;
     const int t = lane() % 4, g = lane() / 4;
     float *products = static_cast<float *>(scratch);
-    multiply_tiles<kScheme, kWarps, kStrips, kUnits, kStages, kPool, 2, true>(
+    multiply_tiles<kScheme, kEights, kWarps, kStrips, kUnits, kStages, kPool, 2, true>(
         w, a.Order, a.Starts, total, groups, [&](int group, int s) { return min(group * kStrips + s, strips - 1); }, [&](int pick) { return a.In + size_t(pick) * w.Cols; },
         [&](const pick_tile &tile, int group, const int *order) {
             prepared p;
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const int column = tile.begin + 2 * t + i;
+            for (int i = 0; i < 2 * kEights; i++) {
+                const int column = tile.begin + i / 2 * 8 + 2 * t + i % 2;
                 p.pick[i] = column < tile.end ? order[column] : -1;
-#pragma unroll
-                for (int s = 0; s < kStrips; s++) {
-                    const int n = (group * kStrips + s) * 16 + i * 8 + g;
-                    p.scale[s][i] = n < w.Rows ? row_scale(w, tile.expert, n) : 0.0f;
-                }
             }
-            return p;
-        },
-        [&](const prepared &p, int group, const float (&sums)[kStrips][4]) {
 #pragma unroll
             for (int s = 0; s < kStrips; s++)
 #pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    const int pick = p.pick[r % 2], n = (group * kStrips + s) * 16 + r / 2 * 8 + g;
-                    if (pick >= 0 && pick < total && n < w.Rows) products[size_t(pick) * w.Rows + n] = sums[s][r] * unit_product<kScheme, 1, kStrips>::kFactor * p.scale[s][r / 2];
+                for (int i = 0; i < 2; i++) {
+                    const int n = (group * kStrips + s) * 16 + i * 8 + g;
+                    p.scale[s][i] = n < w.Rows ? row_scale(w, tile.expert, n) : 0.0f;
+                }
+            return p;
+        },
+        [&](const prepared &p, int group, const float (&sums)[kStrips][kEights][4]) {
+#pragma unroll
+            for (int s = 0; s < kStrips; s++)
+#pragma unroll
+                for (int i = 0; i < 4 * kEights; i++) {
+                    const int j = i / 4, r = i % 4, pick = p.pick[2 * j + r % 2], n = (group * kStrips + s) * 16 + r / 2 * 8 + g;
+                    if (pick >= 0 && pick < total && n < w.Rows)
+                        products[size_t(pick) * w.Rows + n] = sums[s][j][r] * unit_product<kScheme, kEights, kStrips>::kFactor * p.scale[s][r / 2];
                 }
         });
 }
