@@ -14,7 +14,8 @@ const billion = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", 
 	"intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64,
 	"vocab_size": 4096, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": true}`
 
-// The same made-up weights on a GPU and, exact, on this machine's CPU: the GPU may lose what activations in bf16 cost.
+// The same made-up weights on a GPU and, exact, on this machine's CPU: the GPU may lose twice what the plain reference loses by activations in
+// bf16. Products of many rows round GGUF's weights to bf16, too; there positions are judged together.
 func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 	gpu := instance.Hardware{Bundles: bundles()}
 	if target, err := gpu.Open(); err != nil || target.Bundle.Activations != op.BF16 {
@@ -32,16 +33,19 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 	for i := range prompt {
 		prompt[i] = int32(i*i*31+7*i+1) % 4096
 	}
-	logits := func(t *testing.T, h instance.Hardware, stored dummy.Options, kv op.DType) []float32 {
-		config, err := weights.ParseConfig("config.json", []byte(billion))
-		if err != nil {
-			t.Fatal(err)
-		}
+	open := func(t *testing.T, h instance.Hardware) *instance.Target {
 		target, err := h.Open()
 		if err != nil {
 			t.Fatal(err)
 		}
+		return target
+	}
+	logits := func(t *testing.T, target *instance.Target, stored dummy.Options, kv op.DType) []float32 {
 		defer target.Device.Close()
+		config, err := weights.ParseConfig("config.json", []byte(billion))
+		if err != nil {
+			t.Fatal(err)
+		}
 		checkpoint, err := instance.Dummy(target, config, stored)
 		if err != nil {
 			t.Fatal(err)
@@ -66,14 +70,25 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, want := logits(t, gpu, stored, op.BF16), logits(t, instance.Hardware{Bundles: bundles(), Name: cpu, Exact: true}, stored, op.F32)
+			want := logits(t, open(t, instance.Hardware{Bundles: bundles(), Name: cpu, Exact: true}), stored, op.F32)
 			vocab, worst := len(want)/len(prompt), 0.0
-			for i := range prompt {
-				worst = max(worst, relative(got[i*vocab:(i+1)*vocab], want[i*vocab:(i+1)*vocab]))
+			losses := func(logits []float32) []float64 {
+				rows := make([]float64, len(prompt))
+				for i := range rows {
+					rows[i] = relative(logits[i*vocab:(i+1)*vocab], want[i*vocab:(i+1)*vocab])
+				}
+				return rows
 			}
-			t.Logf("largest relative L2 difference %.2e over %d positions", worst, len(prompt))
-			if !(worst <= 4e-2) {
-				t.Errorf("relative L2 differences reach %.2e, want at most 4e-2", worst)
+			got, reference := losses(logits(t, open(t, gpu), stored, op.BF16)), losses(logits(t, onOracle(op.BF16), stored, op.BF16))
+			for i := range got {
+				worst = max(worst, got[i]/reference[i])
+				if name == "bf16" && !(got[i] <= 2*reference[i]) {
+					t.Errorf("position %d: relative L2 difference is %.2e, the reference's %.2e", i, got[i], reference[i])
+				}
+			}
+			t.Logf("relative L2 difference of all %d positions together %.2e, the reference's %.2e; of one at most %.2f times the reference's", len(got), middle(got), middle(reference), worst)
+			if !(middle(got) <= 2*middle(reference)) {
+				t.Errorf("relative L2 difference of all positions together is %.2e, the reference's %.2e", middle(got), middle(reference))
 			}
 		})
 	}
