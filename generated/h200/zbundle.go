@@ -547,7 +547,7 @@ func Bundle() *bundle.Bundle {
 			"atlas_attention_few_256_16":                132,
 			"atlas_attention_mixed_256_0":               132,
 		},
-		Contract: "0db5dd32c32e357d16fc2712f00cc5cb",
+		Contract: "29e407f9b2d5a642527ddf35f430500a",
 		Files:    files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -1086,7 +1086,7 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/h200/base/bf16/kernels.toml:51;
+// Embedding: kernels/h200/base/bf16/kernels.toml:50;
 // kernels/lib/cuda/frag_pack.toml:19.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
@@ -1126,7 +1126,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
 			s.launchExpertDownBf16Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 40*int64(a.W.Count):
 			s.launchExpertDownBf16Wide_128(q, a)
@@ -1145,7 +1145,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ8_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ8_0Wide_128(q, a)
@@ -1164,7 +1164,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ4_0Wide_128(q, a)
@@ -1183,7 +1183,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_1Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ4_1Wide_128(q, a)
@@ -1202,7 +1202,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeF8:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownF8Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownF8Wide_128(q, a)
@@ -1223,7 +1223,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		switch {
 		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
 			s.launchExpertDownF8blockHeld(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
 			s.launchExpertDownF8blockTiles_16(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Cols)%128 == 0:
 			s.launchExpertDownF8blockE4m3_128(q, a)
@@ -1246,7 +1246,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		switch {
 		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
 			s.launchExpertDownNvfp4Held(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownNvfp4Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownNvfp4Wide_128(q, a)
@@ -1267,7 +1267,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ6KTiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ6KWide_128(q, a)
@@ -1301,7 +1301,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
 			s.launchExpertDownBf16Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownBf16OneAdd(q, a)
@@ -1314,7 +1314,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ8_0Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ8_0OneAdd(q, a)
@@ -1327,7 +1327,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_0Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_0OneAdd(q, a)
@@ -1340,7 +1340,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_1Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_1OneAdd(q, a)
@@ -1353,7 +1353,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		}
 	case op.SchemeF8:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownF8Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8OneAdd(q, a)
@@ -1368,7 +1368,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		switch {
 		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
 			s.launchExpertDownF8blockHeldAdd(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
 			s.launchExpertDownF8blockTiles_16Add(q, a)
 		case a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockTeam_4Add(q, a)
@@ -1383,7 +1383,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		switch {
 		case !s.has.exact && a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 768 && a.W.Rows <= 2112:
 			s.launchExpertDownNvfp4HeldAdd(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownNvfp4Tiles_16Add(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Spread_4Add(q, a)
@@ -1398,7 +1398,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ6KTiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ6KOneAdd(q, a)
@@ -1426,7 +1426,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
 			s.launchExpertDownBf16Tiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16TilesNorm(q, a)
@@ -1435,7 +1435,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ8_0Tiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0TilesNorm(q, a)
@@ -1444,7 +1444,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_0Tiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0TilesNorm(q, a)
@@ -1453,7 +1453,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_1Tiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1TilesNorm(q, a)
@@ -1462,7 +1462,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		}
 	case op.SchemeF8:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownF8Tiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8TilesNorm(q, a)
@@ -1471,7 +1471,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		}
 	case op.SchemeF8Block:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
 			s.launchExpertDownF8blockTiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTilesNorm(q, a)
@@ -1480,7 +1480,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownNvfp4Tiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4TilesNorm(q, a)
@@ -1489,7 +1489,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ6KTiles_16Norm(q, a)
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ6KTilesNorm(q, a)
@@ -3318,7 +3318,7 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return true
 }
 
-// Pack: kernels/h200/base/bf16/kernels.toml:35;
+// Pack: kernels/h200/base/bf16/kernels.toml:34;
 // kernels/lib/cuda/frag_pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
@@ -3528,7 +3528,7 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/h200/base/bf16/kernels.toml:43;
+// Unpack: kernels/h200/base/bf16/kernels.toml:42;
 // kernels/lib/cuda/frag_pack.toml:11.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
@@ -3569,7 +3569,7 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	}
 }
 
-// launchEmbeddingBf16: kernels/h200/base/bf16/kernels.toml:51.
+// launchEmbeddingBf16: kernels/h200/base/bf16/kernels.toml:50.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -13064,7 +13064,7 @@ func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	q.Launch(s.kernels[942], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
-// launchPackBf16: kernels/h200/base/bf16/kernels.toml:35.
+// launchPackBf16: kernels/h200/base/bf16/kernels.toml:34.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -13758,7 +13758,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	}
 }
 
-// launchUnpackBf16: kernels/h200/base/bf16/kernels.toml:43.
+// launchUnpackBf16: kernels/h200/base/bf16/kernels.toml:42.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -13825,21 +13825,21 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:31
+	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:30
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:76
+	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:75
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:83
+	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:82
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:82
+	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:81
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:70
+	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:69
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:59
+	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:58
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:59
+	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:58
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:83
+	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:82
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0
