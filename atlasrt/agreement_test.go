@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -42,22 +41,7 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 	}
 	logits := func(t *testing.T, target *instance.Target, stored dummy.Options, kv op.DType) []float32 {
 		defer target.Device.Close()
-		config, err := weights.ParseConfig("config.json", []byte(billion))
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkpoint, err := instance.Dummy(target, config, stored)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := instance.Prepare(target, checkpoint, instance.Sizes{MaxContext: 64, MaxSequences: 1, MaxBatchTokens: 64, KVType: kv, Memory: 8 << 30})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := p.Load(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := placeSized(t, target, madeUp(t, target, billion, stored), instance.Sizes{MaxContext: 64, MaxSequences: 1, MaxBatchTokens: 64, KVType: kv, Memory: 8 << 30})
 		all, err := direct(t, m).Logits(prompt, 0, true)
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -41,13 +40,10 @@ func (c countingSet) ExpertUp(q op.Stream, x op.ExpertUp) {
 // mixtures would have most of its experts idle.
 func TestPromptsOfMadeUpMixturesPickAllExperts(t *testing.T) {
 	const experts, rows, layers = 32, 48, 24
-	config, err := weights.ParseConfig("config.json", fmt.Appendf(nil, `{"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_act": "silu",
+	config := fmt.Sprintf(`{"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_act": "silu",
 		"hidden_size": 256, "intermediate_size": 256, "moe_intermediate_size": 64, "num_hidden_layers": %d, "num_attention_heads": 8, "num_key_value_heads": 2,
 		"head_dim": 32, "num_experts": %d, "num_experts_per_tok": 2, "norm_topk_prob": true, "vocab_size": 1024, "max_position_embeddings": 512,
-		"rms_norm_eps": 1e-6, "rope_theta": 10000.0, "tie_word_embeddings": false}`, layers, experts))
-	if err != nil {
-		t.Fatal(err)
-	}
+		"rms_norm_eps": 1e-6, "rope_theta": 10000.0, "tie_word_embeddings": false}`, layers, experts)
 	prompt := make([]int32, rows)
 	for i := range prompt {
 		prompt[i] = int32(i*389+17) % 1024
@@ -56,18 +52,7 @@ func TestPromptsOfMadeUpMixturesPickAllExperts(t *testing.T) {
 		target := onOracle(op.BF16)
 		var picked []int
 		target.Set = countingSet{target.Set.(patient), &picked}
-		checkpoint, err := instance.Dummy(target, config, dummy.Options{Scheme: scheme})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := instance.Prepare(target, checkpoint, instance.Sizes{MaxContext: 64, MaxSequences: 1, MaxBatchTokens: 64, KVType: op.BF16, Memory: 1 << 30})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := p.Load(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := placeSized(t, target, madeUp(t, target, config, dummy.Options{Scheme: scheme}), instance.Sizes{MaxContext: 64, MaxSequences: 1, MaxBatchTokens: 64, KVType: op.BF16, Memory: 1 << 30})
 		picked = picked[:0]
 		if _, err := direct(t, m).Logits(prompt, 0, true); err != nil {
 			t.Fatal(err)

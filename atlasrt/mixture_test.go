@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -34,24 +33,9 @@ func TestProjectionsOfAMixtureNormaliseForThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	logits := func(serves func(x op.NormLinear) bool) ([]float32, map[op.Scheme]int) {
-		config, err := weights.ParseConfig("config.json", []byte(layers))
-		if err != nil {
-			t.Fatal(err)
-		}
 		target, served := onOracle(op.F32), map[op.Scheme]int{}
 		target.Set = mixedSet{target.Set.(patient), serves, served}
-		checkpoint, err := instance.Dummy(target, config, stored)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := instance.Prepare(target, checkpoint, instance.Sizes{MaxContext: 64, MaxSequences: 1, MaxBatchTokens: 64, KVType: op.F32, Memory: 1 << 30})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := p.Load(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := placeSized(t, target, madeUp(t, target, layers, stored), instance.Sizes{MaxContext: 64, MaxSequences: 1, MaxBatchTokens: 64, KVType: op.F32, Memory: 1 << 30})
 		clear(served)
 		all, err := direct(t, m).Logits([]int32{3, 1, 4, 1, 5}, 0, true)
 		if err != nil {

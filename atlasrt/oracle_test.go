@@ -1,10 +1,14 @@
 package main
 
 import (
+	"testing"
+
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
@@ -14,6 +18,20 @@ func onOracle(act op.DType) *instance.Target {
 	return &instance.Target{
 		Device: host.New(0), Set: patient{oracle.New(act)}, Bundle: &bundle.Bundle{Hardware: "oracle-" + act.String(), Activations: act},
 	}
+}
+
+// madeUp is a checkpoint of made-up weights for a config.json's text.
+func madeUp(t *testing.T, target *instance.Target, config string, stored dummy.Options) weights.Checkpoint {
+	t.Helper()
+	parsed, err := weights.ParseConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := instance.Dummy(target, parsed, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // patient is the oracle but for steps that are only measured: those have no memory to compute in.

@@ -201,10 +201,6 @@ const roundedModel = `{"architectures": ["LlamaForCausalLM"], "model_type": "lla
 // What a target does to activations where a checkpoint of FP8 blocks asks for it is what the plain reference does, down to the
 // columns that share a scale; and where activations are kept, it does nothing.
 func TestRoundedActivationsFollowTheRule(t *testing.T) {
-	config, err := weights.ParseConfig("config.json", []byte(roundedModel))
-	if err != nil {
-		t.Fatal(err)
-	}
 	prompt := make([]int32, 80)
 	for i := range prompt {
 		prompt[i] = int32(i*i*31+7*i+1) % 512
@@ -212,11 +208,7 @@ func TestRoundedActivationsFollowTheRule(t *testing.T) {
 	rounds := func(b *bundle.Bundle) bool { return len(b.Rounds) > 0 }
 	eachHardwareThat(t, rounds, false, func(t *testing.T, target *instance.Target) {
 		made := func() weights.Checkpoint {
-			c, err := instance.Dummy(target, config, dummy.Options{Scheme: op.SchemeF8Block})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c
+			return madeUp(t, target, roundedModel, dummy.Options{Scheme: op.SchemeF8Block})
 		}
 		logits := func(target *instance.Target, keep bool) []float32 {
 			sizes := smallSizes()

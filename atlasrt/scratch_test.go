@@ -8,7 +8,6 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/model/qwen3"
@@ -36,18 +35,11 @@ func TestStepsFitTheirScratchMemory(t *testing.T) {
 func fits(t *testing.T, target *instance.Target, scheme op.Scheme, heads [3]int, sequences int) {
 	data := fmt.Appendf(nil, `{"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 1, "num_attention_heads": %d, "num_key_value_heads": %d,
 		"head_dim": %d, "intermediate_size": 12288, "vocab_size": 1000, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6}`, heads[0], heads[1], heads[2])
-	config, err := weights.ParseConfig("config.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dimensions, err := qwen3.ReadConfig(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkpoint, err := instance.Dummy(target, config, dummy.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkpoint := madeUp(t, target, string(data), dummy.Options{Scheme: scheme})
 	const rows, context = 4096, 32768
 	p, err := instance.Prepare(target, checkpoint, instance.Sizes{MaxContext: context, MaxSequences: sequences, MaxBatchTokens: rows, KVType: op.BF16})
 	if err != nil {
