@@ -173,8 +173,7 @@ struct fixed_product {
     __device__ static void fragment(const uint4 (&codes)[layout::kVectors], int block, uint32_t (&a)[4]) {
         if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
             const uint4 w = codes[block];
-            a[0] = __byte_perm(w.x, w.y, 0x6240), a[1] = __byte_perm(w.x, w.y, 0x7351);
-            a[2] = __byte_perm(w.z, w.w, 0x6240), a[3] = __byte_perm(w.z, w.w, 0x7351);
+            a[0] = w.x, a[1] = w.y, a[2] = w.z, a[3] = w.w;
         } else {
             const uint32_t first = block ? codes[0].z : codes[0].x, second = block ? codes[0].w : codes[0].y;
             a[0] = first & 0x0f0f0f0f, a[1] = first & 0xf0f0f0f0;

@@ -4,7 +4,7 @@
 //
 // A block of q8_0 and of 4-bit codes begins with 512 bytes of codes, 16 for each lane: a step is two words (8-bit) or one
 // (4-bit). In a word the low half has the codes of a fragment register's first column, the high half those of the second; how
-// a half holds its codes is said at each decoder.
+// a half holds its codes is said at each decoder. Of 8-bit codes the first word is row g's, of registers 0 and 2, the second row g+8's.
 //
 // A block of f8 and f8block is what wgmma reads from shared memory as well: 16 rows of 64 bytes in the 64-byte swizzle, chunk
 // c of row r at c ^ r/2%4. Chunk t has lane 4g+t's codes of row g or g+8, a word for each step: columns 2t, 2t+8, 2t+1, 2t+9.
@@ -202,7 +202,7 @@ struct frag {
             if (step % 2) decode_sixes<true>(w[0][step], w[1][step / 2], a);
             else decode_sixes<false>(w[0][step], w[1][step / 2], a);
         } else if constexpr (kScheme == ATLAS_SCHEME_Q8_0) {
-            decode_bytes(w[step / 2][step % 2 * 2], a[0], a[1]), decode_bytes(w[step / 2][step % 2 * 2 + 1], a[2], a[3]);
+            decode_bytes(w[step / 2][step % 2 * 2], a[0], a[2]), decode_bytes(w[step / 2][step % 2 * 2 + 1], a[1], a[3]);
         } else {
             decode_e4m3(w[0][step], a[0], a[2]), decode_e4m3(w[1][step], a[1], a[3]);
 #pragma unroll

@@ -14,7 +14,7 @@ template <atlas_Scheme kScheme>
 __device__ frag_place place_of(int r, int c) {
     const int lane = r % 8 * 4 + c % 8 / 2, step = c / 16, reg = r / 8 + c % 16 / 8 * 2;
     if (frag<kScheme>::kFour) return {lane * 4 + step, c % 2, reg};
-    return {lane * 4 + step * 2 + reg / 2, c % 2, reg % 2};
+    return {lane * 4 + step * 2 + reg % 2, c % 2, reg / 2};
 }
 
 // The bits of a word that hold a code, as one code's parts: bit i of the code lies at bits[i].
@@ -125,7 +125,7 @@ __device__ void pack_frag(const atlas_Pack &a) {
             uint32_t w = 0;
 #pragma unroll
             for (int j = 0; j < kCodes; j++) {
-                const int half = j % 2, place = j / 2, reg = layout::kFour ? place : i % 2 * 2 + place, step = layout::kFour ? i % 4 : i % 4 / 2;
+                const int half = j % 2, place = j / 2, reg = layout::kFour ? place : i % 2 + place * 2, step = layout::kFour ? i % 4 : i % 4 / 2;
                 const int r = first + lane / 4 + reg % 2 * 8, c = block * layout::kCols + step * 16 + reg / 2 * 8 + lane % 4 * 2 + half;
                 if (r >= rows || c >= cols) continue;
                 const uint32_t byte = a.Raw[raw.at(r, c)];

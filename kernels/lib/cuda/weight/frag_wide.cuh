@@ -112,9 +112,9 @@ __device__ void decode_stage(uint32_t from, bool half, uint32_t (&a)[4][4]) {
             const uint32_t pairs[4] = {codes[b].x, codes[b].y, codes[b].z, codes[b].w};
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                uint32_t &first = a[2 * b + i / 2][i % 2 * 2], &second = a[2 * b + i / 2][i % 2 * 2 + 1];
+                uint32_t &first = a[2 * b + i / 2][i % 2], &second = a[2 * b + i / 2][i % 2 + 2];
                 decode_bytes(pairs[i], first, second);
-                first = d[0].times(first), second = d[1].times(second);
+                first = d[i % 2].times(first), second = d[i % 2].times(second);
             }
         }
     } else {
