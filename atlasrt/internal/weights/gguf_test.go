@@ -207,7 +207,7 @@ func TestGGUFRefuses(t *testing.T) {
 	}{
 		{"good", nil, nil, ""},
 		{"architecture", map[string]any{"general.architecture": "mamba"}, nil, `"mamba" is not supported`},
-		{"split", map[string]any{"split.count": 2}, nil, "llama-gguf-split"},
+		{"split", map[string]any{"split.count": 2, "split.no": 0}, nil, "call it NAME-00001-of-00002.gguf"},
 		{"mixtral", map[string]any{"llama.expert_count": 8}, nil, "use the HuggingFace checkpoint"},
 		{"heads are text", map[string]any{"llama.attention.head_count": "two"}, nil, "llama.attention.head_count is string, wanted an integer"},
 		{"heads differ", map[string]any{"llama.attention.head_count_kv": []int32{1, 2}}, nil, "differs between layers"},

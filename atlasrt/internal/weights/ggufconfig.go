@@ -47,7 +47,6 @@ func translate(file *gguf.File) (*Config, architecture, error) {
 		"architectures": []any{arch.class},
 		"hidden_act":    "silu",
 	}}
-	t.refuse("split.count", 1, "is one part of a split file: join the parts with `llama-gguf-split --merge`")
 	if !arch.experts {
 		t.refuse(t.prefix+"expert_count", 0, "has experts (Mixtral): use the HuggingFace checkpoint")
 	}

@@ -1,6 +1,7 @@
-// Package gguf reads GGUF files, versions 2 and 3, little endian: typed metadata and tensors in ggml's block formats.
+// Package gguf reads GGUF files, versions 2 and 3, little endian, whole or in parts: typed metadata and tensors in ggml's
+// block formats.
 //
-// Invariants: everything a file says about itself is checked once, in Open, before a slice is made from it: counts and
+// Invariants: everything a file says about itself is checked once, when it is opened, before a slice is made from it: counts and
 // lengths against the bytes that are there, products for overflow, offsets for alignment, bounds and overlap. Memory
 // grows with the file and never with a number inside it. Arrays stay in the mapping until they are asked for.
 //
@@ -14,6 +15,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/filetype"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 )
@@ -21,11 +23,12 @@ import (
 // Limits of a file. The format's own are 64 bytes of a tensor's name and four dimensions.
 const (
 	maxCount        = 1_000_000 // tensors, and keys
-	maxStringBytes  = 1 << 20
-	maxKeyBytes     = 1 << 16 // the format's own
+	maxStringBytes  = 1 << 28   // a whole tokenizer.json may lie in one
+	maxKeyBytes     = 1 << 16   // the format's own
 	maxNameBytes    = 64
 	maxDimensions   = 4
-	maxAlignment    = 4096
+	maxAlignment    = 1 << 30
+	maxNesting      = 8 // arrays inside arrays, which are only skipped
 	alignmentNormal = 32
 )
 
@@ -38,23 +41,24 @@ var (
 	ErrString    = errors.New("string is too long")
 	ErrKind      = errors.New("unknown type of a metadata value")
 	ErrDuplicate = errors.New("name given twice")
-	ErrAlignment = errors.New("general.alignment must be a power of two from 1 to 4096")
+	ErrAlignment = errors.New("general.alignment must be a power of two up to 2^30")
 	ErrName      = errors.New("tensor name is empty, longer than 64 bytes, has control characters or is not UTF-8")
-	ErrShape     = errors.New("shape is not of 1 to 4 dimensions, each at least 1, in whole blocks")
+	ErrShape     = errors.New("shape is not of at most 4 dimensions, none negative, in whole blocks")
 	ErrOverflow  = errors.New("tensor size overflows")
 	ErrType      = errors.New("unsupported tensor type")
-	ErrOffset    = errors.New("tensor data is unaligned, outside the file, or overlaps other data")
+	ErrOffset    = errors.New("tensor data is unaligned or overlaps other data")
 )
 
-// File is an open GGUF file.
+// File is an open GGUF file, with its further parts where it is split.
 type File struct {
 	Metadata
 	mapped  *mapping.File
 	tensors map[string]tensor.Tensor
+	others  []*File // the parts after this one
 }
 
-// Open maps the file and checks it. The error wraps one of the Err values, or the file system's error.
-func Open(path string) (*File, error) {
+// openOne maps one file and checks it.
+func openOne(path string) (*File, error) {
 	mapped, err := mapping.Open(path)
 	if err != nil {
 		return nil, err
@@ -67,7 +71,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Path is the name the file was opened by.
+// Path is the name the file was opened by; that of the first part.
 func (f *File) Path() string { return f.mapped.Path() }
 
 // Names lists the tensors in alphabetical order.
@@ -81,22 +85,52 @@ func (f *File) Tensor(name string) (tensor.Tensor, bool) {
 }
 
 // Release lets the memory of a tensor go that has been copied; it is read again when touched.
-func (f *File) Release(t tensor.Tensor) { f.mapped.Discard(t.Data) }
+func (f *File) Release(t tensor.Tensor) {
+	f.mapped.Discard(t.Data)
+	for _, other := range f.others {
+		other.Release(t)
+	}
+}
 
-// Bytes is the size of the file.
-func (f *File) Bytes() int64 { return int64(len(f.mapped.Bytes())) }
+// Bytes is the size of the file, all parts together.
+func (f *File) Bytes() int64 {
+	total := int64(len(f.mapped.Bytes()))
+	for _, other := range f.others {
+		total += other.Bytes()
+	}
+	return total
+}
+
+// Files is the number of files: 1, or the parts.
+func (f *File) Files() int { return 1 + len(f.others) }
 
 // Close unmaps the file; neither its tensors nor its metadata must be read any more.
-func (f *File) Close() error { return f.mapped.Close() }
+func (f *File) Close() error {
+	err := f.mapped.Close()
+	for _, other := range f.others {
+		err = errors.Join(err, other.Close())
+	}
+	return err
+}
 
 // read checks the file; it runs under mapping.Guard.
 func (f *File) read() error {
 	c := &cursor{bytes: f.mapped.Bytes()}
 	if string(c.take(4)) != "GGUF" {
+		if what := filetype.Describe(c.bytes[:min(filetype.BeginningBytes, len(c.bytes))]); what != "" {
+			return fmt.Errorf("%w: it is %s", ErrMagic, what)
+		}
 		return ErrMagic
 	}
-	if version := c.uint32(); version != 2 && version != 3 {
-		return fmt.Errorf("%w: it says %#x", ErrVersion, version)
+	switch version := c.uint32(); {
+	case c.err != nil:
+		return c.err
+	case version == 1:
+		return fmt.Errorf("%w: it says 1, whose lengths have 32 bits (get a file that was made after October 2023)", ErrVersion)
+	case version != 0 && version&0xffff == 0:
+		return fmt.Errorf("%w: it says %#x, so it is big endian (convert it with gguf_convert_endian.py of llama.cpp)", ErrVersion, version)
+	case version != 2 && version != 3:
+		return fmt.Errorf("%w: it says %d", ErrVersion, version)
 	}
 	tensors, keys := c.uint64(), c.uint64()
 	if c.err != nil {
@@ -143,7 +177,7 @@ type placed struct {
 }
 
 func readInfos(c *cursor, count int) ([]placed, error) {
-	const smallest = 8 + 1 + 4 + 8 + 4 + 8 // bytes of an info with a name of one byte and one dimension
+	const smallest = 8 + 1 + 4 + 4 + 8 // bytes of an info with a name of one byte and no dimension
 	if count > c.left()/smallest {
 		return nil, fmt.Errorf("%w: %d tensors do not fit into the %d bytes that are left", ErrCount, count, c.left())
 	}
@@ -167,13 +201,13 @@ func readInfo(c *cursor) (placed, error) {
 	if !validName(name) {
 		return placed{}, fmt.Errorf("tensor %q: %w", name, ErrName)
 	}
-	if rank < 1 || rank > maxDimensions {
+	if rank > maxDimensions {
 		return placed{}, fmt.Errorf("tensor %s has %d dimensions: %w", name, rank, ErrShape)
 	}
 	shape := make([]int64, rank)
 	for i := range shape {
 		d := int64(c.uint64())
-		if d < 1 && c.err == nil {
+		if d < 0 && c.err == nil {
 			return placed{}, fmt.Errorf("tensor %s, dimension %d is %d: %w", name, i, d, ErrShape)
 		}
 		shape[len(shape)-1-i] = d // the file has the fastest first
@@ -202,12 +236,16 @@ func readInfo(c *cursor) (placed, error) {
 func place(infos []placed, data []byte, alignment uint64) (map[string]tensor.Tensor, error) {
 	slices.SortFunc(infos, func(a, b placed) int { return cmp.Compare(a.offset, b.offset) })
 	tensors := make(map[string]tensor.Tensor, len(infos))
-	end := uint64(0)
+	end, size := uint64(0), uint64(len(data))
 	for _, info := range infos {
-		size := uint64(len(data))
-		if info.offset%alignment != 0 || info.offset < end || info.offset > size || info.bytes > size-info.offset {
-			return nil, fmt.Errorf("tensor %v at offset %d with %d bytes, %d bytes of data, the tensor before ends at %d: %w",
-				info.Info, info.offset, info.bytes, size, end, ErrOffset)
+		if info.offset%alignment != 0 || info.offset < end || info.offset+info.bytes < info.offset {
+			return nil, fmt.Errorf("tensor %v at offset %d with %d bytes, the tensor before ends at %d: %w",
+				info.Info, info.offset, info.bytes, end, ErrOffset)
+		}
+		if info.offset > size || info.bytes > size-info.offset {
+			last := infos[len(infos)-1]
+			return nil, fmt.Errorf("tensor %v ends at byte %d of the data, %d bytes are there, and the last tensor ends at %d: %w: the download did not finish, or the file was cut (get it again)",
+				info.Info, info.offset+info.bytes, size, last.offset+last.bytes, ErrTruncated)
 		}
 		end = info.offset + info.bytes
 		if _, ok := tensors[info.Name]; ok {

@@ -49,6 +49,8 @@ func (k kind) integer() bool {
 	return k < kindFloat32 || k == kindUint64 || k == kindInt64
 }
 
+func (k kind) number() bool { return k.integer() || k == kindFloat32 || k == kindFloat64 }
+
 // value is a checked value whose bytes are still in the mapping. For an array, kind is that of its elements.
 type value struct {
 	kind  kind
@@ -87,40 +89,47 @@ func (m *Metadata) read(c *cursor, count int) error {
 func readValue(c *cursor) (value, error) {
 	v := value{kind: kind(c.uint32()), count: 1}
 	if v.kind == kindArray {
-		v.array = true
-		v.kind = kind(c.uint32())
-		n := c.uint64()
-		if n > uint64(c.left()) { // an element takes at least a byte
-			return v, fmt.Errorf("%w: an array of %d in the %d bytes that are left", ErrCount, n, c.left())
-		}
-		v.count = int(n)
+		return readArray(c, 1)
 	}
-	if c.err != nil {
-		return v, c.err
+	if c.err == nil && v.kind >= kindCount {
+		return v, fmt.Errorf("%w: %d", ErrKind, v.kind)
 	}
-	if v.kind >= kindCount || v.kind == kindArray { // arrays of arrays have no use in a model
-		return v, fmt.Errorf("%w: %d (array: %v)", ErrKind, v.kind, v.array)
+	return v, v.readElements(c, 0)
+}
+
+// readArray reads an array that lies in depth-1 others. An array of arrays is skipped: no getter reads one.
+func readArray(c *cursor, depth int) (value, error) {
+	v := value{kind: kind(c.uint32()), array: true}
+	n := c.uint64()
+	if n > uint64(c.left()) { // an element takes at least a byte
+		return v, fmt.Errorf("%w: an array of %d in the %d bytes that are left", ErrCount, n, c.left())
 	}
+	v.count = int(n)
+	if c.err == nil && (v.kind >= kindCount || depth > maxNesting) {
+		return v, fmt.Errorf("%w: an array of %d, %d deep", ErrKind, v.kind, depth)
+	}
+	return v, v.readElements(c, depth)
+}
+
+// readElements passes over the value's elements, which come next, and keeps their bytes.
+func (v *value) readElements(c *cursor, depth int) error {
 	start := c.position
-	if v.kind == kindString {
+	switch {
+	case v.kind == kindString:
 		for i := 0; i < v.count && c.err == nil; i++ {
 			c.text(maxStringBytes)
 		}
-	} else {
-		c.take(uint64(v.count) * kindBytes[v.kind])
-	}
-	if c.err != nil {
-		return v, c.err
-	}
-	v.bytes = c.bytes[start:c.position:c.position]
-	if v.kind == kindBool {
-		for _, b := range v.bytes {
-			if b > 1 {
-				return v, fmt.Errorf("%w: a bool of %d", ErrKind, b)
+	case v.kind == kindArray:
+		for i := 0; i < v.count && c.err == nil; i++ {
+			if _, err := readArray(c, depth+1); err != nil {
+				return err
 			}
 		}
+	case c.err == nil:
+		c.take(uint64(v.count) * kindBytes[v.kind])
 	}
-	return v, nil
+	v.bytes = c.bytes[start:c.position:c.position]
+	return c.err
 }
 
 // Has reports whether the file has the key.
@@ -132,30 +141,47 @@ func (m Metadata) Has(key string) bool {
 // Keys lists the keys in alphabetical order.
 func (m Metadata) Keys() []string { return slices.Sorted(maps.Keys(m.values)) }
 
-// Int reads an integer of any width.
+// Len is the number of elements of an array; 0 where the file has no such key, or a single value.
+func (m Metadata) Len(key string) int {
+	if v := m.values[key]; v.array {
+		return v.count
+	}
+	return 0
+}
+
+// Int reads an integer of any width, alone or in an array of one.
 func (m Metadata) Int(key string) (int64, error) {
 	return scalar(m, key, "an integer", kind.integer, integerAt)
 }
 
-// Float reads a float32 or a float64. Infinities and NaN are refused.
+// Float reads a float32, a float64 or an integer, alone or in an array of one. Infinities and NaN are refused.
 func (m Metadata) Float(key string) (float64, error) {
-	return scalar(m, key, "a float", func(k kind) bool { return k == kindFloat32 || k == kindFloat64 }, floatAt)
+	return scalar(m, key, "a float", kind.number, numberAt)
 }
 
 // IsFloat32 reports whether the key holds a float32, so that a reader may print no more digits than it has.
 func (m Metadata) IsFloat32(key string) bool {
 	v := m.values[key]
-	return v.kind == kindFloat32 && !v.array
+	return v.kind == kindFloat32 && (!v.array || v.count == 1)
 }
 
-// Bool reads a bool.
+// Bool reads a bool, or an integer that is 0 or 1.
 func (m Metadata) Bool(key string) (bool, error) {
-	return scalar(m, key, "a bool", func(k kind) bool { return k == kindBool }, func(v value, i int) (bool, error) { return v.bytes[i] == 1, nil })
+	return scalar(m, key, "a bool", func(k kind) bool { return k == kindBool || k.integer() }, func(v value, i int) (bool, error) {
+		if v.kind == kindBool {
+			return v.bytes[i] != 0, nil
+		}
+		n, err := integerAt(v, i)
+		if err == nil && n != 0 && n != 1 {
+			err = fmt.Errorf("%d is neither 0 nor 1, wanted a bool", n)
+		}
+		return n == 1, err
+	})
 }
 
 // String reads a string. It need not be UTF-8.
 func (m Metadata) String(key string) (string, error) {
-	list, err := m.list(key, "a string", false, func(k kind) bool { return k == kindString })
+	list, err := m.single(key, "a string", func(k kind) bool { return k == kindString })
 	if err != nil {
 		return "", err
 	}
@@ -168,7 +194,7 @@ func (m Metadata) String(key string) (string, error) {
 
 // Strings reads an array of strings. They need not be UTF-8.
 func (m Metadata) Strings(key string) ([]string, error) {
-	list, err := m.list(key, "an array of strings", true, func(k kind) bool { return k == kindString })
+	list, err := m.list(key, "an array of strings", func(k kind) bool { return k == kindString })
 	if err != nil {
 		return nil, err
 	}
@@ -184,28 +210,40 @@ func (m Metadata) Ints(key string) ([]int64, error) {
 	return array(m, key, "an array of integers", kind.integer, integerAt)
 }
 
-// Floats reads an array of float32. Infinities and NaN are refused.
+// Floats reads an array of numbers, rounded to float32. Infinities and NaN are refused.
 func (m Metadata) Floats(key string) ([]float32, error) {
-	return array(m, key, "an array of float32", func(k kind) bool { return k == kindFloat32 }, func(v value, i int) (float32, error) {
-		f, err := floatAt(v, i)
+	return array(m, key, "an array of numbers", kind.number, func(v value, i int) (float32, error) {
+		f, err := numberAt(v, i)
 		return float32(f), err
 	})
 }
 
-// list finds a value of the right kind.
-func (m Metadata) list(key, want string, array bool, accepts func(kind) bool) (value, error) {
+// list finds an array of the right kind. An empty one may be of any kind: a writer has no element to tell it by.
+func (m Metadata) list(key, want string, accepts func(kind) bool) (value, error) {
 	v, ok := m.values[key]
 	if !ok {
 		return v, fmt.Errorf("metadata key %s: %w", key, ErrAbsent)
 	}
-	if v.array != array || !accepts(v.kind) {
+	if !v.array || v.count > 0 && !accepts(v.kind) {
+		return v, fmt.Errorf("metadata key %s is %v, wanted %s", key, v, want)
+	}
+	return v, nil
+}
+
+// single finds one value of the right kind, alone or in an array of one.
+func (m Metadata) single(key, want string, accepts func(kind) bool) (value, error) {
+	v, ok := m.values[key]
+	if !ok {
+		return v, fmt.Errorf("metadata key %s: %w", key, ErrAbsent)
+	}
+	if v.count != 1 || !accepts(v.kind) {
 		return v, fmt.Errorf("metadata key %s is %v, wanted %s", key, v, want)
 	}
 	return v, nil
 }
 
 func scalar[T any](m Metadata, key, want string, accepts func(kind) bool, at func(value, int) (T, error)) (result T, err error) {
-	v, err := m.list(key, want, false, accepts)
+	v, err := m.single(key, want, accepts)
 	if err != nil {
 		return result, err
 	}
@@ -220,7 +258,7 @@ func scalar[T any](m Metadata, key, want string, accepts func(kind) bool, at fun
 }
 
 func array[T any](m Metadata, key, want string, accepts func(kind) bool, at func(value, int) (T, error)) ([]T, error) {
-	v, err := m.list(key, want, true, accepts)
+	v, err := m.list(key, want, accepts)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +299,11 @@ func integerAt(v value, i int) (int64, error) {
 	return int64(n), nil
 }
 
-func floatAt(v value, i int) (float64, error) {
+func numberAt(v value, i int) (float64, error) {
+	if v.kind.integer() {
+		n, err := integerAt(v, i)
+		return float64(n), err
+	}
 	var f float64
 	if v.kind == kindFloat32 {
 		f = float64(math.Float32frombits(binary.LittleEndian.Uint32(v.bytes[4*i:])))
