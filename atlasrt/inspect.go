@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/olekukonko/tablewriter"
@@ -29,6 +30,9 @@ func (c *inspectCommand) Run() error {
 	}
 	defer checkpoint.Close()
 	fmt.Println(checkpoint)
+	for _, note := range checkpoint.Notes() {
+		slog.Warn(note)
+	}
 	p, err := instance.Prepare(target, checkpoint, instance.Sizes{KVType: target.Bundle.Activations})
 	if err != nil {
 		return err

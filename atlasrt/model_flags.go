@@ -217,6 +217,9 @@ func (f loadFlags) load(ctx context.Context, log *slog.Logger) (*instance.Loaded
 	if err != nil {
 		return nil, err
 	}
+	for _, note := range p.Checkpoint.Notes() {
+		log.Warn(note)
+	}
 	for _, line := range p.Counter.Converted() {
 		log.Info(line)
 	}

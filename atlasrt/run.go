@@ -30,7 +30,7 @@ type runCommand struct {
 
 // Run implements the command.
 func (c *runCommand) Run() error {
-	m, err := c.load(context.Background(), slog.New(slog.DiscardHandler))
+	m, err := c.load(context.Background(), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}

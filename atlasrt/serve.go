@@ -59,6 +59,9 @@ func (c *serveCommand) Run() error {
 	if err != nil {
 		return err
 	}
+	for _, note := range p.Checkpoint.Notes() {
+		log.Warn(note)
+	}
 	for _, line := range p.Counter.Converted() {
 		log.Info(line)
 	}

@@ -65,6 +65,7 @@ func (m *memory) Unused() []string {
 
 func (m *memory) Release(weights.Tensor)          {}
 func (m *memory) Assets() (weights.Assets, error) { return weights.Assets{}, nil }
+func (m *memory) Notes() []string                 { return nil }
 func (m *memory) String() string                  { return "memory" }
 func (m *memory) Close() error                    { return nil }
 

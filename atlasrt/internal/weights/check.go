@@ -27,13 +27,14 @@ const maxReported = 30
 // stored as [] or as [1].
 func Check(c Checkpoint, wants []Want) error {
 	var problems []error
+	var missing []Want
 	var scan []string
 	for _, want := range wants {
 		info, ok := c.Info(want.Name)
 		switch {
 		case !ok && want.Optional:
 		case !ok:
-			problems = append(problems, fmt.Errorf("%s %s: %w", want.Name, tensor.FormatShape(want.Shape), ErrMissing))
+			missing = append(missing, want)
 		case !sameShape(info.Shape, want.Shape):
 			problems = append(problems, fmt.Errorf("%s is %s in the checkpoint, the configuration wants %s", want.Name, tensor.FormatShape(info.Shape), tensor.FormatShape(want.Shape)))
 		case len(want.Types) > 0 && !slices.Contains(want.Types, info.Type):
@@ -42,7 +43,7 @@ func Check(c Checkpoint, wants []Want) error {
 			scan = append(scan, want.Name)
 		}
 	}
-	problems = append(problems, scanAll(c, scan)...)
+	problems = append(missingProblems(c, missing, wants), append(problems, scanAll(c, scan)...)...)
 	return report("checkpoint does not fit the model", problems)
 }
 
@@ -51,6 +52,9 @@ func Check(c Checkpoint, wants []Want) error {
 func CheckUsed(c Checkpoint, explained func(name string) bool) error {
 	var problems []error
 	for _, name := range c.Unused() {
+		if info, _ := c.Info(name); info.Elements() == 0 {
+			continue // there is nothing in it
+		}
 		if !explained(name) {
 			problems = append(problems, fmt.Errorf("%s was not used", name))
 		}

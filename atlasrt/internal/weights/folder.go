@@ -3,8 +3,10 @@ package weights
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
 )
@@ -14,6 +16,8 @@ type folder struct {
 	path    string
 	config  *Config
 	tensors *safetensors.Folder
+	names   map[string]string // a tensor's HuggingFace name → the file's; nil: they are the same
+	notes   []string
 	used    Tracker
 }
 
@@ -29,7 +33,7 @@ func ReadConfig(path string) (*Config, Assets, error) {
 
 func readConfig(path string) (*Config, error) {
 	file := filepath.Join(path, "config.json")
-	text, err := readLimited(file, maxConfigBytes)
+	text, err := readText(file, maxConfigBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s holds no config.json: give the folder of a HuggingFace checkpoint, or a .gguf file (%w)", path, err)
 	}
@@ -39,39 +43,59 @@ func readConfig(path string) (*Config, error) {
 	return ParseConfig(file, text)
 }
 
+// openFolder opens a folder: config.json with safetensors files, or the one GGUF model that it holds.
 func openFolder(path string) (Checkpoint, error) {
+	held, err := contentsOf(path)
+	if err != nil {
+		return nil, err
+	}
+	shards, notes := held.safetensors()
+	if !held.has("config.json") || len(shards) == 0 {
+		if models := held.gguf(); len(models) == 1 {
+			return openGGUF(filepath.Join(path, models[0]), fmt.Sprintf("%s is a folder: %s was opened, the only GGUF model in it", path, models[0]))
+		}
+		return nil, held.problem()
+	}
 	config, err := readConfig(path)
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := safetensors.OpenFolder(path)
-	if errors.Is(err, os.ErrNotExist) && hasPickle(path) {
-		return nil, fmt.Errorf("%s holds PyTorch files (.bin, .pt, .pth) only, whose format can run code when it is read: convert the checkpoint to safetensors (%w)", path, err)
-	}
+	tensors, err := safetensors.OpenFolder(path, shards...)
 	if err != nil {
 		return nil, err
 	}
-	return &folder{path: path, config: config, tensors: tensors}, nil
-}
-
-func hasPickle(path string) bool {
-	for _, pattern := range []string{"*.bin", "*.pt", "*.pth"} {
-		if found, _ := filepath.Glob(filepath.Join(path, pattern)); len(found) > 0 {
-			return true
-		}
+	f := &folder{path: path, config: config, tensors: tensors, notes: notes}
+	if err := errors.Join(f.rename(), f.untie()); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return false
+	return f, nil
 }
 
 func (f *folder) Config() *Config { return f.config.Fresh() }
 
+// find gives a tensor under its HuggingFace name.
+func (f *folder) find(name string) (Tensor, bool) {
+	t, ok := f.tensors.Tensor(f.stored(name))
+	t.Name = name
+	return t, ok
+}
+
+// stored is what the files call a tensor.
+func (f *folder) stored(name string) string {
+	if f.names == nil {
+		return name
+	}
+	return f.names[name]
+}
+
 func (f *folder) Info(name string) (Info, bool) {
-	t, ok := f.tensors.Tensor(name)
+	t, ok := f.find(name)
 	return t.Info, ok
 }
 
 func (f *folder) Tensor(name string) (Tensor, error) {
-	t, ok := f.tensors.Tensor(name)
+	t, ok := f.find(name)
 	if !ok {
 		return Tensor{}, fmt.Errorf("%s: %w", name, ErrMissing)
 	}
@@ -79,9 +103,20 @@ func (f *folder) Tensor(name string) (Tensor, error) {
 	return t, nil
 }
 
-func (f *folder) Unused() []string        { return f.used.Unused(f.tensors.Names()) }
-func (f *folder) Release(t Tensor)        { f.tensors.Release(t) }
+func (f *folder) Unused() []string {
+	if f.names == nil {
+		return f.used.Unused(f.tensors.Names())
+	}
+	return f.used.Unused(slices.Collect(maps.Keys(f.names)))
+}
+
+func (f *folder) Release(t Tensor) {
+	t.Name = f.stored(t.Name)
+	f.tensors.Release(t)
+}
+
 func (f *folder) Assets() (Assets, error) { return readAssets(f.path) }
+func (f *folder) Notes() []string         { return slices.Clone(f.notes) }
 func (f *folder) Close() error            { return f.tensors.Close() }
 
 func (f *folder) String() string {

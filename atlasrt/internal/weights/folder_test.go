@@ -95,12 +95,12 @@ func TestOpenRefuses(t *testing.T) {
 	os.WriteFile(other, nil, 0o600)
 	cases := []struct{ path, want string }{
 		{filepath.Join(t.TempDir(), "none"), "no such file"},
-		{other, "neither a folder"},
+		{other, "model.bin is empty"},
 		{checkpointFolder(t, nil), "holds no config.json"},
 		{checkpointFolder(t, map[string]string{"config.json": "[]"}), "not a JSON object"},
 		{checkpointFolder(t, map[string]string{"config.json": strings.Repeat(" ", 5<<20)}), "larger than"},
 		{pickle, "convert the checkpoint to safetensors"},
-		{empty, "no such file"},
+		{empty, "holds config.json and no weights"},
 	}
 	for _, c := range cases {
 		if _, err := Open(c.path); !matches(err, c.want) {

@@ -208,6 +208,11 @@ func TestGGUFRefuses(t *testing.T) {
 		{"good", nil, nil, ""},
 		{"architecture", map[string]any{"general.architecture": "mamba"}, nil, `"mamba" is not supported`},
 		{"split", map[string]any{"split.count": 2, "split.no": 0}, nil, "call it NAME-00001-of-00002.gguf"},
+		{"adapter", map[string]any{"general.type": "adapter"}, nil, "this is a LoRA adapter"},
+		{"projector", map[string]any{"general.type": "mmproj"}, nil, "the projector of images of a model"},
+		{"older projector", map[string]any{"general.architecture": "clip"}, nil, "the projector of images of a model"},
+		{"importance matrix", map[string]any{"general.type": "imatrix"}, nil, "an importance matrix"},
+		{"model", map[string]any{"general.type": "model"}, nil, ""},
 		{"mixtral", map[string]any{"llama.expert_count": 8}, nil, "use the HuggingFace checkpoint"},
 		{"heads are text", map[string]any{"llama.attention.head_count": "two"}, nil, "llama.attention.head_count is string, wanted an integer"},
 		{"heads differ", map[string]any{"llama.attention.head_count_kv": []int32{1, 2}}, nil, "differs between layers"},
@@ -228,7 +233,10 @@ func TestGGUFRefuses(t *testing.T) {
 			checkpoint.Close()
 		}
 	}
-	if _, err := Open(writeGGUF(t, map[string]any{"general.architecture": "llama"})); !matches(err, "llama.embedding_length: no such key") || !matches(err, "token_embd") {
+	if _, err := Open(writeGGUF(t, llamaKeys)); !matches(err, "without tensors") {
+		t.Errorf("a file without tensors: %v", err)
+	}
+	if _, err := Open(writeGGUF(t, map[string]any{"general.architecture": "llama"}, ggufTensor{"x", []int64{1}})); !matches(err, "llama.embedding_length: no such key") || !matches(err, "token_embd") {
 		t.Errorf("a file without keys: %v, want all that is missing", err)
 	}
 }
@@ -242,8 +250,17 @@ func TestGGUFVocabulary(t *testing.T) {
 		want string
 	}{
 		{"good", nil, ""},
-		{"scores", map[string]any{"tokenizer.ggml.scores": []float32{0}}, "scores has 1 elements, tokenizer.ggml.tokens 2"},
-		{"id", map[string]any{"tokenizer.ggml.eos_token_id": 2}, "eos_token_id is 2, there are 2 tokens"},
+		{"few scores", map[string]any{"tokenizer.ggml.scores": []float32{0}}, "scores has 1 elements, tokenizer.ggml.tokens 2"},
+		{"many scores", map[string]any{"tokenizer.ggml.scores": []float32{0, -1, -2}}, ""},
+		{"few types", map[string]any{"tokenizer.ggml.token_type": []int32{1}}, "token_type has 1 elements"},
+		{"many types", map[string]any{"tokenizer.ggml.token_type": []int32{1, 3, 1, 1}}, ""},
+		{"id beyond", map[string]any{"tokenizer.ggml.eos_token_id": 2}, ""},
+		{"id of -1", map[string]any{"tokenizer.ggml.eos_token_id": -1}, ""},
+		{"id in an array of one", map[string]any{"tokenizer.ggml.bos_token_id": []int32{1}}, ""},
+		{"id as text", map[string]any{"tokenizer.ggml.mask_token_id": "2"}, "mask_token_id is string"},
+		{"first token beyond", map[string]any{"tokenizer.ggml.bos_token_id": 2}, "begin or end with a token that is none of the 2"},
+		{"last token beyond", map[string]any{"tokenizer.ggml.eos_token_id": 9, "tokenizer.ggml.add_eos_token": true}, "begin or end with a token that is none of the 2"},
+		{"flag as a number", map[string]any{"tokenizer.ggml.add_space_prefix": 0}, ""},
 		{"type", map[string]any{"tokenizer.ggml.merges": "x"}, "merges is string"},
 		{"no tokens", map[string]any{"tokenizer.ggml.tokens": []string{}}, "carries no tokenizer"},
 	}

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,10 +15,11 @@ type ggufCheckpoint struct {
 	file   *gguf.File
 	config *Config
 	places map[string]place
+	notes  []string
 	used   Tracker
 }
 
-func openGGUF(path string) (Checkpoint, error) {
+func openGGUF(path string, notes ...string) (Checkpoint, error) {
 	file, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
@@ -27,10 +29,37 @@ func openGGUF(path string) (Checkpoint, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	c.notes = append(notes, c.notes...)
 	return c, nil
 }
 
+// otherwise is what a GGUF file holds that is no language model, by general.type or by its architecture.
+var otherwise = map[string]string{
+	"adapter": "a LoRA adapter, which changes another model (merge it into that with llama-export-lora)",
+	"mmproj":  "the projector of images of a model (give the model itself)",
+	"clip":    "the projector of images of a model (give the model itself)",
+	"imatrix": "an importance matrix, which quantising a model needs (give the model itself)",
+	"vocab":   "a vocabulary without a model (give the model itself)",
+}
+
+// checkKind refuses a file that holds no model.
+func checkKind(file *gguf.File) error {
+	for _, key := range []string{"general.type", "general.architecture"} {
+		kind, err := file.String(key)
+		if what := otherwise[kind]; err == nil && what != "" {
+			return fmt.Errorf("this is %s", what)
+		}
+	}
+	if len(file.Names()) == 0 {
+		return errors.New("this is a GGUF file without tensors: a vocabulary, or a part of a model (give the model itself)")
+	}
+	return nil
+}
+
 func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
+	if err := checkKind(file); err != nil {
+		return nil, err
+	}
 	config, arch, err := translate(file)
 	if err != nil {
 		return nil, err
@@ -44,7 +73,7 @@ func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ggufCheckpoint{file: file, config: config, places: places}, nil
+	return &ggufCheckpoint{file: file, config: config, places: places, notes: vocabularyNotes(file)}, nil
 }
 
 func (c *ggufCheckpoint) Config() *Config { return c.config.Fresh() }
@@ -92,8 +121,11 @@ func (c *ggufCheckpoint) Tensor(name string) (Tensor, error) {
 // architecture hold the two halves of a head interleaved, so that rotary pairs are neighbours: row 2i+s of a head is row
 // s·half+i of HuggingFace's. Whole rows move, so blocks stay as they are.
 func unpermute(t Tensor, heads int) ([]byte, error) {
-	rows := int(t.Shape[0])
-	if rows%(2*heads) != 0 {
+	rows := 0
+	if len(t.Shape) > 0 {
+		rows = int(t.Shape[0])
+	}
+	if rows == 0 || rows%(2*heads) != 0 {
 		return nil, fmt.Errorf("tensor %v: its rows are not divided into pairs by %d heads", t.Info, heads)
 	}
 	head, row := rows/heads, len(t.Data)/rows
@@ -113,6 +145,7 @@ func unpermute(t Tensor, heads int) ([]byte, error) {
 }
 
 func (c *ggufCheckpoint) Unused() []string { return c.used.Unused(slices.Collect(maps.Keys(c.places))) }
+func (c *ggufCheckpoint) Notes() []string  { return slices.Clone(c.notes) }
 func (c *ggufCheckpoint) Release(t Tensor) { c.file.Release(t) }
 func (c *ggufCheckpoint) Close() error     { return c.file.Close() }
 
@@ -129,5 +162,8 @@ func (c *ggufCheckpoint) Assets() (Assets, error) {
 }
 
 func (c *ggufCheckpoint) String() string {
+	if files := c.file.Files(); files > 1 {
+		return fmt.Sprintf("GGUF, %d files, %d tensors, %s", files, len(c.file.Names()), FormatBytes(c.file.Bytes()))
+	}
 	return fmt.Sprintf("GGUF, %d tensors, %s", len(c.file.Names()), FormatBytes(c.file.Bytes()))
 }

@@ -16,20 +16,21 @@ type Vocabulary struct {
 	// Types gives what a token is, by token id, or nil: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte.
 	Types  []int64
 	Merges []string // "left right", best first, or nil
-	// Special token ids; -1 where the file has none.
-	BOS, EOS, EOT, EOM, Unknown, Padding int
-	AddBOS, AddEOS, AddSpacePrefix       bool
-	ChatTemplate                         string
+	// Special token ids; -1 where the file has none, or names one that is no token's.
+	BOS, EOS, EOT, EOM, Unknown, Padding, Separator, Class, Mask int
+	EndTokens                                                    []int // tokenizer.ggml.eos_token_ids
+	AddBOS, AddEOS, AddSpacePrefix                               bool
+	ChatTemplate                                                 string
 }
 
-// readVocabulary reads the tokenizer of a GGUF file. Ids are below the number of tokens, lists are as long as Tokens.
+// readVocabulary reads the tokenizer of a GGUF file. Ids are below the number of tokens, lists are as long as Tokens; what was
+// left out for that, vocabularyNotes says.
 func readVocabulary(file *gguf.File) (*Vocabulary, error) {
 	r := &vocabularyReader{file: file}
 	v := &Vocabulary{
 		Model:        r.text("tokenizer.ggml.model", ""),
 		Pre:          r.text("tokenizer.ggml.pre", "default"),
 		Tokens:       read(r, file.Strings, "tokenizer.ggml.tokens", nil),
-		Scores:       read(r, file.Floats, "tokenizer.ggml.scores", nil),
 		Types:        read(r, file.Ints, "tokenizer.ggml.token_type", nil),
 		Merges:       read(r, file.Strings, "tokenizer.ggml.merges", nil),
 		ChatTemplate: r.text("tokenizer.chat_template", ""),
@@ -37,26 +38,42 @@ func readVocabulary(file *gguf.File) (*Vocabulary, error) {
 	if r.err == nil && (v.Model == "" || len(v.Tokens) == 0) {
 		return nil, errors.New("the file carries no tokenizer (tokenizer.ggml.model and tokenizer.ggml.tokens)")
 	}
-	for key, length := range map[string]int{"scores": len(v.Scores), "token_type": len(v.Types)} {
-		if length != 0 && length != len(v.Tokens) {
-			r.fail(fmt.Errorf("tokenizer.ggml.%s has %d elements, tokenizer.ggml.tokens %d", key, length, len(v.Tokens)))
+	if v.Model != "gpt2" || file.Len("tokenizer.ggml.scores") == len(v.Tokens) { // merges have ranks in place of scores
+		v.Scores = fit(r, "scores", read(r, file.Floats, "tokenizer.ggml.scores", nil), len(v.Tokens))
+	}
+	v.Types = fit(r, "token_type", v.Types, len(v.Tokens))
+	ids := map[string]*int{
+		"bos": &v.BOS, "eos": &v.EOS, "eot": &v.EOT, "eom": &v.EOM, "unknown": &v.Unknown, "padding": &v.Padding,
+		"seperator": &v.Separator, "cls": &v.Class, "mask": &v.Mask, // the format spells it so
+	}
+	for name, id := range ids {
+		*id = -1
+		if n := read(r, file.Int, idKey(name), -1); n >= 0 && n < int64(len(v.Tokens)) {
+			*id = int(n)
 		}
 	}
-	ids := map[string]*int{"bos": &v.BOS, "eos": &v.EOS, "eot": &v.EOT, "eom": &v.EOM, "unknown": &v.Unknown, "padding": &v.Padding}
-	for name, id := range ids {
-		key := "tokenizer.ggml." + name + "_token_id"
-		n := read(r, file.Int, key, -1)
-		if n != -1 && (n < 0 || n >= int64(len(v.Tokens))) {
-			r.fail(fmt.Errorf("%s is %d, there are %d tokens", key, n, len(v.Tokens)))
+	for _, n := range read(r, file.Ints, endsKey, nil) {
+		if n >= 0 && n < int64(len(v.Tokens)) {
+			v.EndTokens = append(v.EndTokens, int(n))
 		}
-		*id = int(n)
 	}
 	// Defaults of llama.cpp: SentencePiece adds both, and Llama 3's pre-tokenizer adds the first token.
 	pieces := v.Model == "llama"
 	v.AddBOS = read(r, file.Bool, "tokenizer.ggml.add_bos_token", pieces || v.Pre == "llama-bpe")
 	v.AddEOS = read(r, file.Bool, "tokenizer.ggml.add_eos_token", false)
 	v.AddSpacePrefix = read(r, file.Bool, "tokenizer.ggml.add_space_prefix", pieces)
+	if v.AddBOS && v.BOS < 0 && file.Has(idKey("bos")) || v.AddEOS && v.EOS < 0 && file.Has(idKey("eos")) {
+		r.fail(fmt.Errorf("texts are to begin or end with a token that is none of the %d: %s or %s is wrong", len(v.Tokens), idKey("bos"), idKey("eos")))
+	}
 	return v, r.err
+}
+
+// fit makes a list as long as the tokens: what is beyond belongs to no token, and what is missing cannot be made up.
+func fit[T any](r *vocabularyReader, key string, list []T, tokens int) []T {
+	if len(list) != 0 && len(list) < tokens {
+		r.fail(fmt.Errorf("tokenizer.ggml.%s has %d elements, tokenizer.ggml.tokens %d", key, len(list), tokens))
+	}
+	return list[:min(len(list), tokens)]
 }
 
 // vocabularyReader keeps the first error.

@@ -9,10 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
@@ -44,23 +41,11 @@ type Checkpoint interface {
 	Release(Tensor)
 	// Assets reads what belongs to the model besides its weights: tokenizer, chat template, generation defaults.
 	Assets() (Assets, error)
+	// Notes says what was assumed where the files are not as they should be, one line each, for a warning.
+	Notes() []string
 	// String describes the checkpoint for logs: format, files, size.
 	String() string
 	Close() error
-}
-
-// Open opens a folder with config.json and safetensors files, or a GGUF file.
-func Open(path string) (Checkpoint, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("open checkpoint: %w", err)
-	case info.IsDir():
-		return openFolder(path)
-	case strings.EqualFold(filepath.Ext(path), ".gguf"):
-		return openGGUF(path)
-	}
-	return nil, fmt.Errorf("open checkpoint: %s is neither a folder with config.json and safetensors files nor a .gguf file", path)
 }
 
 // Copy copies len(src) bytes of a tensor. It fails when the file was truncated or its device gave an error.

@@ -240,6 +240,7 @@ func (c *checkpoint) Unused() []string {
 }
 
 func (c *checkpoint) Assets() (weights.Assets, error) { return c.assets, nil }
+func (c *checkpoint) Notes() []string                 { return nil }
 func (c *checkpoint) Close() error                    { return nil }
 
 func (c *checkpoint) String() string {

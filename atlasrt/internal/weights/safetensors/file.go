@@ -69,8 +69,9 @@ func Open(path string) (*File, error) {
 	}
 	f := &File{mapped: mapped}
 	if err := mapping.Guard(f.read); err != nil {
+		known := mapping.Guard(func() error { err = orElse(err, mapped.Bytes()); return nil })
 		mapped.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, known))
 	}
 	return f, nil
 }
@@ -170,7 +171,11 @@ func checkPlacement(entries []entry, size int64) error {
 				e.name, e.kind, tensor.FormatShape(e.shape), ErrTensorInvalidInfo, e.end-e.begin, want)
 		}
 	}
-	if position != size {
+	if position > size {
+		return fmt.Errorf("%w (tensors end at %d, the file has %d bytes of data: the download did not finish, or the file was cut; get it again)",
+			ErrMetadataIncompleteBuffer, position, size)
+	}
+	if position < size {
 		return fmt.Errorf("%w (tensors end at %d, the file has %d bytes of data)", ErrMetadataIncompleteBuffer, position, size)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/filetype"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 )
 
@@ -28,12 +30,15 @@ type Folder struct {
 	home  map[string]*File // tensor → the file that holds it
 }
 
-// OpenFolder opens every shard that the folder's index names, or the single file. Other safetensors files of the folder
-// are left alone. The index and the shards must name the same tensors, each once.
-func OpenFolder(path string) (*Folder, error) {
+// OpenFolder opens every shard that the folder's index names, or, where it has none, the given files; none given: the single
+// one. Other safetensors files of the folder are left alone. The index and the shards must name the same tensors, each once.
+func OpenFolder(path string, files ...string) (*Folder, error) {
 	index, err := ReadIndex(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return openShards(path, []string{SingleName}, nil)
+		if len(files) == 0 {
+			files = []string{SingleName}
+		}
+		return openShards(path, files, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -55,9 +60,17 @@ func ReadIndex(folder string) (map[string]string, error) {
 	}
 	index, err := ParseIndex(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, orElse(err, text))
 	}
 	return index, nil
+}
+
+// orElse adds to the error of a file that could not be read what the file is, where that is known.
+func orElse(err error, content []byte) error {
+	if what := filetype.Describe(content[:min(filetype.BeginningBytes, len(content))]); what != "" {
+		return fmt.Errorf("it is %s: %w", what, err)
+	}
+	return err
 }
 
 // ParseIndex reads the text of an index: tensor → plain file name.
@@ -65,6 +78,7 @@ func ParseIndex(text []byte) (map[string]string, error) {
 	if len(text) > maxIndexBytes {
 		return nil, fmt.Errorf("the index is larger than %d bytes", maxIndexBytes)
 	}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // which some editors put first
 	var raw struct {
 		WeightMap weightMap `json:"weight_map"`
 	}
@@ -144,6 +158,9 @@ func openShards(folder string, shards []string, index map[string]string) (_ *Fol
 			if index != nil && index[name] != shard {
 				return nil, fmt.Errorf("%s: it holds tensor %q, which %s puts into %q", file.Path(), name, IndexName, index[name])
 			}
+			if other, ok := f.home[name]; ok {
+				return nil, fmt.Errorf("%s: tensor %q is in %s too: %w", file.Path(), name, other.Path(), ErrDuplicate)
+			}
 			f.home[name] = file
 		}
 	}
@@ -179,6 +196,15 @@ func (f *Folder) Release(t tensor.Tensor) {
 	if file, ok := f.home[t.Name]; ok {
 		file.Release(t)
 	}
+}
+
+// Shards lists the names of the files, without their folder.
+func (f *Folder) Shards() []string {
+	names := make([]string, len(f.files))
+	for i, file := range f.files {
+		names[i] = filepath.Base(file.Path())
+	}
+	return names
 }
 
 // Files is the number of files.
