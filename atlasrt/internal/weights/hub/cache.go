@@ -59,14 +59,14 @@ func (c *cache) find() (string, error) {
 	return filepath.Join(c.path, snapshot, c.want.file), nil
 }
 
-// complete reports whether a snapshot holds configuration and every shard, or the wanted .gguf file. Small files are
+// complete reports whether a snapshot holds configuration and every shard, or every part of the wanted .gguf file. Small files are
 // downloaded before the weights, so complete weights mean a complete snapshot.
 func (c *cache) complete(snapshot string) (bool, error) {
 	if err := c.checkLinks(snapshot); err != nil {
 		return false, err
 	}
 	if c.want.file != "" {
-		return c.has(snapshot, c.want.file), nil
+		return c.has(snapshot, c.want.files()...), nil
 	}
 	if !c.has(snapshot, "config.json") {
 		return false, nil
@@ -96,23 +96,18 @@ func (c *cache) has(snapshot string, files ...string) bool {
 
 // checkLinks refuses a snapshot with a link that leads out of the model's folder: its files are later opened by path.
 func (c *cache) checkLinks(snapshot string) error {
-	entries, err := fs.ReadDir(c.root.FS(), snapshot)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.Type()&fs.ModeSymlink == 0 {
-			continue
+	return fs.WalkDir(c.root.FS(), snapshot, func(file string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
-		file := path.Join(snapshot, entry.Name())
+		if err != nil || entry.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
 		if _, err := c.root.Stat(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s is a link that does not stay in the model's folder: remove it (%w)", filepath.Join(c.path, file), err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // read reads a file of at most limit bytes.
@@ -131,18 +126,20 @@ func (c *cache) read(file string, limit int64) ([]byte, error) {
 
 // link makes a file of a snapshot point to its blob, in one step.
 func (c *cache) link(commit, file, blob string) error {
-	snapshot := path.Join("snapshots", commit)
-	if err := c.root.MkdirAll(snapshot, 0o755); err != nil {
+	target := path.Join("snapshots", commit, file)
+	folder, name := path.Split(target)
+	if err := c.root.MkdirAll(path.Clean(folder), 0o755); err != nil {
 		return err
 	}
-	temporary := path.Join(snapshot, "."+file+".part")
+	temporary := path.Join(folder, "."+name+".part")
 	if err := c.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := c.root.Symlink(path.Join("..", "..", "blobs", blob), temporary); err != nil {
+	up := strings.Repeat("../", strings.Count(target, "/"))
+	if err := c.root.Symlink(path.Join(up, "blobs", blob), temporary); err != nil {
 		return err
 	}
-	return c.root.Rename(temporary, path.Join(snapshot, file))
+	return c.root.Rename(temporary, target)
 }
 
 // point makes the revision name the commit, in one step.

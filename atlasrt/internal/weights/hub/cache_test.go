@@ -38,7 +38,15 @@ func TestParseReference(t *testing.T) {
 		{"a/b:", ""},
 		{"a/b:x.bin", ""},
 		{"a/b:../x.gguf", ""},
-		{"a/b:c/x.gguf", ""},
+		{"a/b:c/x.gguf", "a b main c/x.gguf"},
+		{"a/b:X.GGUF", "a b main X.GGUF"},
+		{"a/b:c/x-00001-of-00003.gguf", "a b main c/x-00001-of-00003.gguf"},
+		{"a/b:x-00002-of-00003.gguf", ""},
+		{"a/b:c/../x.gguf", ""},
+		{"a/b:/x.gguf", ""},
+		{"a/b:c//x.gguf", ""},
+		{"a/b:.c/x.gguf", ""},
+		{"a/b:1/2/3/4/x.gguf", ""},
 		{"a/b:.gguf", ""},
 		{`a/b:..\x.gguf`, ""},
 	}
@@ -74,8 +82,14 @@ func write(t *testing.T, parts ...string) {
 
 func TestPathThatExists(t *testing.T) {
 	folder := t.TempDir()
-	if got, err := offline("", folder); err != nil || got != folder {
-		t.Errorf("got %s, %v; want %s", got, err, folder)
+	link := filepath.Join(folder, "link")
+	if err := os.Symlink("nothing", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{folder, link} {
+		if got, err := offline("", path); err != nil || got != path {
+			t.Errorf("got %s, %v; want %s", got, err, path)
+		}
 	}
 }
 
@@ -113,6 +127,10 @@ func TestHostileCache(t *testing.T) {
 		{"ref is huge", func(repository, snapshot string) { write(t, repository, "refs", "main", strings.Repeat("a", 1000)) }, "larger than"},
 		{"absolute link", func(repository, snapshot string) {
 			os.Symlink(filepath.Join(outside, "secret"), filepath.Join(snapshot, "tokenizer.json"))
+		}, "does not stay in the model's folder"},
+		{"link in a folder", func(repository, snapshot string) {
+			write(t, snapshot, "Q4_0", "x.gguf", "x")
+			os.Symlink("../../../../../secret", filepath.Join(snapshot, "Q4_0", "y.gguf"))
 		}, "does not stay in the model's folder"},
 		{"link to a parent", func(repository, snapshot string) {
 			os.Symlink("../../../../secret", filepath.Join(snapshot, "tokenizer.json"))

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
 )
 
@@ -57,10 +58,12 @@ func (d *download) run(ctx context.Context) error {
 		return err
 	}
 	if d.want.file != "" {
-		if _, ok := list.sizes[d.want.file]; !ok {
-			return fmt.Errorf("it has no file %s, but %s", d.want.file, strings.Join(named(list, ".gguf"), ", "))
+		for _, file := range d.want.files() {
+			if _, ok := list.sizes[file]; !ok {
+				return fmt.Errorf("it has no file %s, but %s", file, models(list))
+			}
 		}
-		err = d.fetchAll(ctx, list, []string{d.want.file})
+		err = d.fetchAll(ctx, list, d.want.files())
 	} else {
 		err = d.fetchCheckpoint(ctx, list)
 	}
@@ -76,8 +79,11 @@ func (d *download) fetchCheckpoint(ctx context.Context, list listing) error {
 	_, single := list.sizes[safetensors.SingleName]
 	_, config := list.sizes["config.json"]
 	if !config || !indexed && !single {
-		if files := named(list, ".gguf"); len(files) > 0 {
-			return fmt.Errorf("it holds GGUF files: name one of them as %s:%s (%s)", d.want, files[0], strings.Join(files, ", "))
+		if files := gguf.Pieces(slices.Sorted(maps.Keys(list.sizes))); len(files) > 0 {
+			return fmt.Errorf("it holds GGUF files: name one of them as %s:%s (%s)", d.want, files[0], models(list))
+		}
+		if _, adapter := list.sizes["adapter_config.json"]; adapter {
+			return errors.New("it is a LoRA adapter, which changes another model: merge it into that, and give the folder of the result")
 		}
 		return errors.New("it holds no config.json with model.safetensors: other formats (PyTorch's .bin) are not supported, because reading them can run code")
 	}
@@ -100,19 +106,36 @@ func (d *download) fetchCheckpoint(ctx context.Context, list listing) error {
 
 // small lists the files beside the weights that are of use.
 func small(list listing) []string {
+	_, whole := list.sizes["tokenizer.json"]
+	_, template := list.sizes["chat_template.jinja"]
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(list.sizes)), func(name string) bool {
 		switch name {
-		case "config.json", "generation_config.json", "hf_quant_config.json", "preprocessor_config.json", safetensors.IndexName:
+		case "config.json", "generation_config.json", "hf_quant_config.json", "preprocessor_config.json", safetensors.IndexName,
+			"special_tokens_map.json", "added_tokens.json":
 			return false
+		case "vocab.json", "merges.txt", "tokenizer.model":
+			return whole // which stands for them
+		case "additional_chat_templates/default.jinja":
+			return template
 		}
 		text := strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jinja")
-		return !text || !strings.HasPrefix(name, "tokenizer") && !strings.HasPrefix(name, "chat_template")
+		return !text || strings.Contains(name, "/") || !strings.HasPrefix(name, "tokenizer") && !strings.HasPrefix(name, "chat_template")
 	})
 }
 
-// named lists the files with this ending.
-func named(list listing, ending string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(list.sizes)), func(name string) bool { return !strings.HasSuffix(name, ending) })
+// maxListed bounds the names in one error.
+const maxListed = 30
+
+// models lists the GGUF models for a user to choose from.
+func models(list listing) string {
+	all := gguf.Pieces(slices.Sorted(maps.Keys(list.sizes)))
+	if more := len(all) - maxListed; more > 0 {
+		all = append(all[:maxListed], fmt.Sprintf("and %d more", more))
+	}
+	if len(all) == 0 {
+		return "no other GGUF file"
+	}
+	return strings.Join(all, ", ")
 }
 
 func (d *download) fetchAll(ctx context.Context, list listing, names []string) error {

@@ -14,12 +14,16 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 )
 
 // DefaultEndpoint is the public hub.
@@ -44,9 +48,10 @@ type Progress struct {
 }
 
 // Resolve gives the path of a model: a folder with config.json and safetensors files, or a .gguf file. model is an existing
-// path, or `owner/name`, `owner/name@revision`, `owner/name:file.gguf`, which is downloaded unless the cache has it.
+// path, or `owner/name`, `owner/name@revision`, `owner/name:file.gguf`, which is downloaded unless the cache has it. Of a
+// GGUF model in parts the first is named, and all are fetched.
 func Resolve(ctx context.Context, model string, options Options) (string, error) {
-	if _, err := os.Stat(model); err == nil {
+	if _, err := os.Lstat(model); err == nil { // a link to nothing, too: opening it says so
 		return model, nil
 	}
 	want, err := parseReference(model)
@@ -139,7 +144,15 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 type reference struct {
 	owner, name string
 	revision    string // a branch, a tag or a commit
-	file        string // a .gguf file; empty: the safetensors checkpoint
+	file        string // a .gguf file, the first of its parts; empty: the safetensors checkpoint
+}
+
+// files lists what belongs to the wanted .gguf file: itself, or all parts.
+func (r reference) files() []string {
+	if part, ok := gguf.ParsePartName(r.file); ok {
+		return part.All()
+	}
+	return []string{r.file}
 }
 
 var (
@@ -152,8 +165,11 @@ func parseReference(model string) (reference, error) {
 	rest := model
 	if before, file, ok := strings.Cut(rest, ":"); ok {
 		rest, r.file = before, file
-		if !plainName(file) || !strings.HasSuffix(file, ".gguf") {
-			return r, fmt.Errorf("model %q: after the colon stands the plain name of a .gguf file", model)
+		if !localName(file) || !strings.EqualFold(path.Ext(file), ".gguf") {
+			return r, fmt.Errorf("model %q: after the colon stands the name of a .gguf file", model)
+		}
+		if part, ok := gguf.ParsePartName(file); ok && part.Part != 1 {
+			return r, fmt.Errorf("model %q: %s is part %d of %d (give the first, %s)", model, file, part.Part, part.Parts, part.Of(1))
 		}
 	}
 	if before, revision, ok := strings.Cut(rest, "@"); ok {
@@ -175,6 +191,12 @@ func (r reference) String() string { return r.owner + "/" + r.name }
 
 // folder is the model's folder in the cache.
 func (r reference) folder() string { return "models--" + r.owner + "--" + r.name }
+
+// localName says whether a file below a model's folder may be called so: few plain names.
+func localName(name string) bool {
+	elements := strings.Split(name, "/")
+	return len(elements) <= 4 && !slices.ContainsFunc(elements, func(element string) bool { return !plainName(element) })
+}
 
 // plainName says whether a file may be called so: one path element, no control characters.
 func plainName(name string) bool {

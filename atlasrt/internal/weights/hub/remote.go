@@ -62,7 +62,7 @@ func (r *remote) list(ctx context.Context, want reference) (listing, error) {
 	}
 	l := listing{commit: raw.Commit, sizes: map[string]int64{}}
 	for _, file := range raw.Files {
-		if !plainName(file.Name) { // in a subfolder: never needed
+		if !localName(file.Name) {
 			continue
 		}
 		l.sizes[file.Name] = -1
@@ -114,7 +114,11 @@ func (r *remote) open(ctx context.Context, want reference, commit, name string, 
 }
 
 func (r *remote) fileAddress(want reference, commit, name string) *url.URL {
-	return r.endpoint.JoinPath(want.owner, want.name, "resolve", commit, url.PathEscape(name))
+	elements := []string{want.owner, want.name, "resolve", commit}
+	for element := range strings.SplitSeq(name, "/") {
+		elements = append(elements, url.PathEscape(element))
+	}
+	return r.endpoint.JoinPath(elements...)
 }
 
 // identity asks for a file's bytes as they are stored: its size and its hash are those of them.
