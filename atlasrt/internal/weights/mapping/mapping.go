@@ -53,7 +53,7 @@ func (f *File) Bytes() []byte { return f.bytes }
 // Discard gives back the memory of the pages that lie wholly inside part; they are read again when touched. A slice that
 // is no part of the mapping is left alone.
 func (f *File) Discard(part []byte) {
-	if len(part) == 0 || len(f.bytes) == 0 {
+	if len(part) == 0 || len(part) > len(f.bytes) {
 		return
 	}
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(f.bytes)))

@@ -62,6 +62,21 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// A part of a larger mapping that follows in memory is left alone.
+func TestDiscardOfAnotherMapping(t *testing.T) {
+	f, err := Open(write(t, 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	first := &File{bytes: f.Bytes()[: 1<<16 : 1<<16]}
+	first.Discard(f.Bytes()[1<<16:])
+	first.Discard(f.Bytes())
+	if got := f.Bytes()[1<<19]; got != 7 {
+		t.Errorf("read %d, want 7", got)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
