@@ -68,8 +68,12 @@ const served = "served are FP8 (e4m3) with weight_scale of a tensor or its rows 
 // where its scales are; what config.json says only names the method and the size of blocks. GGUF's blocks are kept in a form that set has
 // kernels for.
 func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
-	config := c.Config().Object("quantization_config")
+	all := c.Config()
+	config := all.Object("quantization_config")
 	f := finder{info: c.Info, method: config.StringOr("quant_method", ""), blockRows: 128, blockCols: 128}
+	if f.method == "" && all.Has("quantization") { // a key of its own
+		f.method = "MLX"
+	}
 	for _, key := range []string{"format", "quant_algo"} {
 		if detail := config.StringOr(key, ""); detail != "" {
 			f.method += " " + detail

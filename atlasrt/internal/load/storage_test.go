@@ -135,6 +135,8 @@ func TestQuantisedErrors(t *testing.T) {
 		{"two global scales", `{}`, []weights.Tensor{packed, scale, f32("q.weight_global_scale", []float32{1, 1}, 2)}, "one scale or one for each of 32 rows"},
 		{"few block scales", `{}`, []weights.Tensor{packed, repeated("q.weight_scale", tensor.F8_E4M3, one, 32, 1), f32("q.weight_global_scale", zero)}, "q.weight_scale is [32, 1]"},
 		{"NaN among block scales", `{}`, []weights.Tensor{packed, repeated("q.weight_scale", tensor.F8_E4M3, 0x7f, 32, 2), f32("q.weight_global_scale", zero)}, "NaN or infinite"},
+		{"bitsandbytes", `{"quantization_config": {"quant_method": "bitsandbytes"}}`, []weights.Tensor{repeated("q.weight", tensor.U8, 1, 256, 1)}, "quantised by bitsandbytes (weight of type U8), which is not served"},
+		{"mlx", `{"quantization": {"bits": 4}}`, []weights.Tensor{repeated("q.weight", tensor.U32, 1, 32, 4)}, "quantised by MLX (weight of type U32), which is not served"},
 		{"awq", `{"quantization_config": {"quant_method": "awq"}}`, []weights.Tensor{repeated("q.qweight", tensor.I32, 1, 32, 4)}, "quantised by awq (qweight of type I32), which is not served (served are FP8"},
 		{"gptq", `{"quantization_config": {"quant_method": "gptq"}}`, []weights.Tensor{repeated("q.qweight", tensor.I32, 1, 4, 32)}, "quantised by gptq"},
 		{"mxfp4", `{"quantization_config": {"quant_method": "quark"}}`, []weights.Tensor{codes, repeated("q.weight_scale", tensor.U8, 127, 32, 1)}, "quantised by quark"},
