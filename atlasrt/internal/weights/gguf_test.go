@@ -22,7 +22,7 @@ type ggufTensor struct {
 }
 
 // writeGGUF writes a file with these keys: uint32 for an int, float32, bool, string, []string, []float32, []int32.
-func writeGGUF(t *testing.T, keys map[string]any, tensors ...ggufTensor) string {
+func writeGGUF(t testing.TB, keys map[string]any, tensors ...ggufTensor) string {
 	t.Helper()
 	le := binary.LittleEndian
 	text := func(b []byte, s string) []byte { return append(le.AppendUint64(b, uint64(len(s))), s...) }
@@ -160,6 +160,60 @@ func TestGGUFRowsThatAreNoPairs(t *testing.T) {
 	if _, err := c.Tensor("model.layers.0.self_attn.q_proj.weight"); !matches(err, "not divided into pairs by 2 heads") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Tensors without elements or dimensions are read; what is empty need not be used.
+func TestGGUFOddTensors(t *testing.T) {
+	c, err := Open(writeGGUF(t, llamaKeys, embedding, ggufTensor{"empty", []int64{0, 3}}, ggufTensor{"blk.0.attn_q.weight", []int64{0, 8}},
+		ggufTensor{"blk.0.attn_k.weight", nil}, ggufTensor{"scale", nil}, ggufTensor{"blk.0.ffn_up_exps.weight", []int64{0, 2, 2}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, name := range []string{"model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight"} {
+		if _, err := c.Tensor(name); !matches(err, "not divided into pairs by") {
+			t.Errorf("%s: got %v, want an error about its rows", name, err)
+		}
+	}
+	if x, err := c.Tensor("scale"); err != nil || x.String() != "scale F32 []" || len(x.Data) != 4 {
+		t.Errorf("scale: %v, %d bytes, %v", x.Info, len(x.Data), err)
+	}
+	if err := CheckUsed(c, func(name string) bool { return name == "model.embed_tokens.weight" }); err != nil {
+		t.Errorf("a tensor without elements must be used: %v", err)
+	}
+}
+
+// Whatever a file holds, opening it ends, and so does reading all that it offers.
+func FuzzOpenGGUF(f *testing.F) {
+	for _, keys := range []map[string]any{llamaKeys, with(llamaKeys, map[string]any{"split.count": 1, "split.no": 0, "general.type": "model"}),
+		with(llamaKeys, map[string]any{"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": []string{"a", ""}, "tokenizer.ggml.scores": []float32{0, -1},
+			"tokenizer.ggml.eos_token_ids": []int32{1, 7}, "tokenizer.ggml.bos_token_id": []int32{1}, "tokenizer.ggml.seperator_token_id": -1})} {
+		f.Add([]byte(text(f, writeGGUF(f, keys, embedding, ggufTensor{"blk.0.attn_q.weight", []int64{8, 8}}, ggufTensor{"blk.0.ffn_up_exps.weight", []int64{3, 4, 8}}))))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Open(path)
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		for _, name := range c.Unused() {
+			x, err := c.Tensor(name)
+			if want, _ := x.Type.Bytes(x.Shape); err == nil && want != int64(len(x.Data)) {
+				t.Fatalf("tensor %v has %d bytes, want %d", x.Info, len(x.Data), want)
+			}
+			c.Release(x)
+		}
+		if a, err := c.Assets(); err == nil && a.Vocabulary.Types != nil && len(a.Vocabulary.Types) != len(a.Vocabulary.Tokens) {
+			t.Fatalf("%d types of %d tokens", len(a.Vocabulary.Types), len(a.Vocabulary.Tokens))
+		}
+		if notes := c.Notes(); len(notes) > 20 {
+			t.Fatalf("%d notes", len(notes))
+		}
+	})
 }
 
 func TestGGUFExperts(t *testing.T) {

@@ -28,7 +28,7 @@ func shards(t *testing.T, names ...string) string {
 	return text(t, path)
 }
 
-func text(t *testing.T, path string) string {
+func text(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
