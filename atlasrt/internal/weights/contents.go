@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,10 +58,27 @@ func (c contents) gguf() []string {
 
 var shardForm = regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.safetensors$`)
 
-// safetensors lists the files that hold the weights where there is no index, and says what was assumed. With an index
-// any answer but none will do.
-func (c contents) safetensors() (files, notes []string) {
-	if c.has(safetensors.IndexName) || c.has(safetensors.SingleName) {
+// openSafetensors opens the files that hold the weights, and says what was assumed. Without such files it gives nil.
+func (c contents) openSafetensors() (tensors *safetensors.Folder, notes []string, err error) {
+	if !c.has(safetensors.IndexName) {
+		files, notes := c.unlisted()
+		if len(files) == 0 {
+			return nil, nil, nil
+		}
+		tensors, err = safetensors.OpenFiles(c.path, files...)
+		return tensors, notes, err
+	}
+	tensors, err = safetensors.OpenFolder(c.path)
+	if errors.Is(err, os.ErrNotExist) && c.has(safetensors.SingleName) { // as transformers, which looks for this one first
+		notes = []string{fmt.Sprintf("%s: %s was taken for all of it (%v)", c.path, safetensors.SingleName, err)}
+		tensors, err = safetensors.OpenFiles(c.path, safetensors.SingleName)
+	}
+	return tensors, notes, err
+}
+
+// unlisted finds the files that hold the weights where no index lists them, and says what was assumed.
+func (c contents) unlisted() (files, notes []string) {
+	if c.has(safetensors.SingleName) {
 		return []string{safetensors.SingleName}, nil
 	}
 	all := slices.DeleteFunc(c.ending(".safetensors"), func(name string) bool {

@@ -49,27 +49,40 @@ func openFolder(path string) (Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	shards, notes := held.safetensors()
-	if !held.has("config.json") || len(shards) == 0 {
+	var tensors *safetensors.Folder
+	var notes []string
+	if held.has("config.json") {
+		if tensors, notes, err = held.openSafetensors(); err != nil {
+			return nil, err
+		}
+	}
+	if tensors == nil {
 		if models := held.gguf(); len(models) == 1 {
 			return openGGUF(filepath.Join(path, models[0]), fmt.Sprintf("%s is a folder: %s was opened, the only GGUF model in it", path, models[0]))
 		}
 		return nil, held.problem()
 	}
-	config, err := readConfig(path)
-	if err != nil {
-		return nil, err
+	f := &folder{path: path, tensors: tensors, notes: notes}
+	if f.config, err = readConfig(path); err == nil {
+		err = f.settle()
 	}
-	tensors, err := safetensors.OpenFolder(path, shards...)
 	if err != nil {
-		return nil, err
-	}
-	f := &folder{path: path, config: config, tensors: tensors, notes: notes}
-	if err := errors.Join(f.rename(), f.untie()); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return f, nil
+}
+
+// settle finds under which names the tensors are to be asked for, and which head counts.
+func (f *folder) settle() error {
+	err := f.rename()
+	if err == nil {
+		err = f.untie()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	return nil
 }
 
 func (f *folder) Config() *Config { return f.config.Fresh() }

@@ -89,6 +89,8 @@ func TestOpenFindsModels(t *testing.T) {
 		{"another name", map[string]string{"config.json": "{}", "weights.safetensors": one}, "", "xx", "weights.safetensors was taken for it", ""},
 		{"shards without an index", map[string]string{"config.json": "{}", "model-00001-of-00002.safetensors": a, "model-00002-of-00002.safetensors": b}, "", "aa bb", "all 2 files", ""},
 
+		{"an index of before", map[string]string{"config.json": "{}", "model.safetensors": one, safetensors.IndexName: index}, "", "xx", "model.safetensors was taken for all of it", ""},
+
 		{"a safetensors file of no checkpoint", map[string]string{"config.json": "{}", "model.safetensors": one, "other.safetensors": a}, "other.safetensors", "", "", "is not part of the checkpoint in its folder"},
 		{"a safetensors file alone", map[string]string{"model.safetensors": one}, "model.safetensors", "", "", "holds no config.json"},
 		{"several models", map[string]string{"a.gguf": model, "b-00001-of-00002.gguf": first, "b-00002-of-00002.gguf": second}, "", "", "", "holds 2 GGUF models: give one of them, a.gguf, b-00001-of-00002.gguf"},
@@ -163,6 +165,13 @@ func TestOpenLinks(t *testing.T) {
 	loop := link("loop", "loop")
 	if _, err := Open(loop); err == nil {
 		t.Error("a link to itself was opened")
+	}
+	folderOfLinks := folderOf(t, map[string]string{"config.json": "{}"})
+	if err := os.Symlink("../../blobs/89ab", filepath.Join(folderOfLinks, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(folderOfLinks); !matches(err, "is a link to ../../blobs/89ab") {
+		t.Errorf("weights that are a link to nothing: %v", err)
 	}
 	link("../blobs/4567", "tokenizer.json")
 	c, err := Open(folder)

@@ -36,7 +36,7 @@ const (
 var (
 	ErrMagic     = errors.New("not a GGUF file")
 	ErrVersion   = errors.New("GGUF version is not 2 or 3, little endian")
-	ErrTruncated = errors.New("the file ends early")
+	ErrTruncated = errors.New("the file ends early: the download did not finish, or the file was cut (get it again)")
 	ErrCount     = errors.New("count is out of range")
 	ErrString    = errors.New("string is too long")
 	ErrKind      = errors.New("unknown type of a metadata value")
@@ -244,7 +244,7 @@ func place(infos []placed, data []byte, alignment uint64) (map[string]tensor.Ten
 		}
 		if info.offset > size || info.bytes > size-info.offset {
 			last := infos[len(infos)-1]
-			return nil, fmt.Errorf("tensor %v ends at byte %d of the data, %d bytes are there, and the last tensor ends at %d: %w: the download did not finish, or the file was cut (get it again)",
+			return nil, fmt.Errorf("tensor %v ends at byte %d of the data, %d bytes are there, and the last tensor ends at %d: %w",
 				info.Info, info.offset+info.bytes, size, last.offset+last.bytes, ErrTruncated)
 		}
 		end = info.offset + info.bytes

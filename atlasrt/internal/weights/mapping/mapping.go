@@ -24,6 +24,9 @@ func Open(path string) (*File, error) {
 	// A named pipe would block in open(2) until somebody writes to it.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
+		if target, linkErr := os.Readlink(path); linkErr == nil {
+			err = fmt.Errorf("%s is a link to %s, which cannot be opened: %w", path, target, err)
+		}
 		return nil, err
 	}
 	defer f.Close()

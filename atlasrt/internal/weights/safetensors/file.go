@@ -31,7 +31,7 @@ const (
 var (
 	ErrHeaderTooSmall           = errors.New("header too small: a file starts with 8 bytes of header length")
 	ErrHeaderTooLarge           = errors.New("header too large: at most 100000000 bytes are allowed")
-	ErrInvalidHeaderLength      = errors.New("invalid header length: the header ends after the file does")
+	ErrInvalidHeaderLength      = errors.New("invalid header length: the header ends after the file does (get the file again)")
 	ErrInvalidHeader            = errors.New("invalid header: not UTF-8")
 	ErrInvalidHeaderJSON        = errors.New("invalid header: not the JSON that the format asks for")
 	ErrInvalidOffset            = errors.New("invalid offset: tensors must follow each other without hole or overlap")

@@ -30,20 +30,22 @@ type Folder struct {
 	home  map[string]*File // tensor → the file that holds it
 }
 
-// OpenFolder opens every shard that the folder's index names, or, where it has none, the given files; none given: the single
-// one. Other safetensors files of the folder are left alone. The index and the shards must name the same tensors, each once.
-func OpenFolder(path string, files ...string) (*Folder, error) {
+// OpenFolder opens every shard that the folder's index names, or the single file. Other safetensors files of the folder
+// are left alone. The index and the shards must name the same tensors, each once.
+func OpenFolder(path string) (*Folder, error) {
 	index, err := ReadIndex(path)
 	if errors.Is(err, os.ErrNotExist) {
-		if len(files) == 0 {
-			files = []string{SingleName}
-		}
-		return openShards(path, files, nil)
+		return OpenFiles(path, SingleName)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return openShards(path, Shards(index), index)
+}
+
+// OpenFiles opens these files of a folder, whatever an index says. No tensor may be in two of them.
+func OpenFiles(folder string, names ...string) (*Folder, error) {
+	return openShards(folder, names, nil)
 }
 
 // ReadIndex reads the folder's index: tensor → plain file name. The error is os.ErrNotExist when there is no index.
