@@ -124,11 +124,11 @@ func (c contents) problem() error {
 			return is("holds %d of %d safetensors files and no %s: finish the download", len(shards), parts, safetensors.IndexName)
 		}
 	}
-	for _, name := range c.ending(".gguf") {
-		if part, ok := gguf.ParsePartName(name); ok {
+	if left := c.ending(".gguf"); len(left) > 0 {
+		if part, ok := gguf.ParsePartName(left[0]); ok {
 			return is("lacks %s, the first of %d parts: finish the download", part.Of(1), part.Parts)
 		}
-		return is("holds %s, the projector of images of a model, and not the model: %s", name, wanted)
+		return is("holds %s, the projector of images of a model, and not the model: %s", left[0], wanted)
 	}
 	unfinished := slices.DeleteFunc(slices.Clone(c.names), func(name string) bool { return !filetype.Unfinished(name) })
 	pickles := c.ending(".bin", ".pt", ".pth", ".ckpt")
