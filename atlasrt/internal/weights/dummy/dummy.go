@@ -231,6 +231,9 @@ func (c *checkpoint) Release(t weights.Tensor) {
 	c.free = slices.Delete(c.free, 0, max(len(c.free)-maxFree, 0))
 }
 
+// Notes implements weights.Checkpoint: nothing is assumed of made-up weights.
+func (c *checkpoint) Notes() []string { return nil }
+
 func (c *checkpoint) Unused() []string {
 	names := make([]string, 0, len(c.recipes))
 	for name := range c.recipes {
@@ -240,7 +243,6 @@ func (c *checkpoint) Unused() []string {
 }
 
 func (c *checkpoint) Assets() (weights.Assets, error) { return c.assets, nil }
-func (c *checkpoint) Notes() []string                 { return nil }
 func (c *checkpoint) Close() error                    { return nil }
 
 func (c *checkpoint) String() string {

@@ -220,23 +220,21 @@ func (m Metadata) Floats(key string) ([]float32, error) {
 
 // list finds an array of the right kind. An empty one may be of any kind: a writer has no element to tell it by.
 func (m Metadata) list(key, want string, accepts func(kind) bool) (value, error) {
-	v, ok := m.values[key]
-	if !ok {
-		return v, fmt.Errorf("metadata key %s: %w", key, ErrAbsent)
-	}
-	if !v.array || v.count > 0 && !accepts(v.kind) {
-		return v, fmt.Errorf("metadata key %s is %v, wanted %s", key, v, want)
-	}
-	return v, nil
+	return m.find(key, want, func(v value) bool { return v.array && (v.count == 0 || accepts(v.kind)) })
 }
 
 // single finds one value of the right kind, alone or in an array of one.
 func (m Metadata) single(key, want string, accepts func(kind) bool) (value, error) {
+	return m.find(key, want, func(v value) bool { return v.count == 1 && accepts(v.kind) })
+}
+
+// find gives the value that a getter reads.
+func (m Metadata) find(key, want string, accepts func(value) bool) (value, error) {
 	v, ok := m.values[key]
 	if !ok {
 		return v, fmt.Errorf("metadata key %s: %w", key, ErrAbsent)
 	}
-	if v.count != 1 || !accepts(v.kind) {
+	if !accepts(v) {
 		return v, fmt.Errorf("metadata key %s is %v, wanted %s", key, v, want)
 	}
 	return v, nil
