@@ -71,11 +71,13 @@ func openAround(path string) (Checkpoint, error) {
 		return nil, fmt.Errorf("open checkpoint: %s is one file of a HuggingFace checkpoint, whose folder is opened: %w", path, err)
 	}
 	f, ok := c.(*folder)
-	if !ok || strings.HasSuffix(path, ".safetensors") && !slices.Contains(f.tensors.Shards(), filepath.Base(path)) {
+	if strings.HasSuffix(path, ".safetensors") && !(ok && slices.Contains(f.tensors.Shards(), filepath.Base(path))) {
 		return nil, errors.Join(fmt.Errorf("open checkpoint: %s is not part of the checkpoint in its folder, %v (%s)", path, c, wanted), c.Close())
 	}
-	f.notes = append(f.notes, fmt.Sprintf("%s is one file of a checkpoint: its folder was opened", path))
-	return f, nil
+	if ok { // a GGUF model's own notes name the folder
+		f.notes = append(f.notes, fmt.Sprintf("%s is one file of a checkpoint: its folder was opened", path))
+	}
+	return c, nil
 }
 
 func readBeginning(path string) ([]byte, error) {

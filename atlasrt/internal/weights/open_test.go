@@ -80,6 +80,8 @@ func TestOpenFindsModels(t *testing.T) {
 		{"folder of one model in parts", map[string]string{"m-00001-of-00002.gguf": first, "m-00002-of-00002.gguf": second}, "", "b model.embed_tokens.weight", "m-00001-of-00002.gguf was opened", ""},
 		{"folder with a projector", map[string]string{"m.gguf": model, "mmproj-m.gguf": projector}, "", inGGUF, "m.gguf was opened", ""},
 		{"folder with a configuration", map[string]string{"m.gguf": model, "config.json": "{}"}, "", inGGUF, "m.gguf was opened", ""},
+		{"configuration beside GGUF", map[string]string{"m.gguf": model, "config.json": "{}"}, "config.json", inGGUF, "m.gguf was opened", ""},
+		{"adapter's weights beside GGUF", map[string]string{"m.gguf": model, "config.json": "{}", "adapter_model.safetensors": one}, "adapter_model.safetensors", "", "", "is not part of the checkpoint in its folder"},
 		{"folder with safetensors too", map[string]string{"m.gguf": model, "config.json": "{}", "model.safetensors": one}, "", "xx", "", ""},
 		{"config.json", map[string]string{"config.json": "{}", "model.safetensors": one}, "config.json", "xx", "its folder was opened", ""},
 		{"the only safetensors file", map[string]string{"config.json": "{}", "model.safetensors": one}, "model.safetensors", "xx", "its folder was opened", ""},
