@@ -24,6 +24,7 @@ var (
 // Seconds after which clients should try again.
 const (
 	retryFull  = 2
+	retryLoad  = 2
 	retryDrain = 5
 )
 

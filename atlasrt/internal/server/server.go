@@ -10,16 +10,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"golang.org/x/net/netutil"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
@@ -112,43 +109,27 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Run listens, and serves until ctx is done. Then it drains: new requests are refused, running ones have Limits.Drain to
-// finish, and what is left is cancelled. A clean end is nil.
+// Run listens, and serves until ctx is done.
 func (s *Server) Run(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Addr)
+	listener, err := Listen(ctx, s.config.Addr)
 	if err != nil {
-		return fmt.Errorf("server: %w (is another server running? choose another address)", err)
+		return err
 	}
 	return s.Serve(ctx, listener)
 }
 
-// Serve is Run on a listener, which it closes.
+// Serve is Run on a listener, which it closes. See Gate.Serve.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(errShutdown)
-	h := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: s.limits.HeaderTime,
-		IdleTimeout:       s.limits.IdleTime,
-		MaxHeaderBytes:    s.limits.HeaderBytes,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	gate, err := NewGate(s.limits, s.log)
+	if err != nil {
+		return err
 	}
-	s.log.Info("listening", "address", listener.Addr().String(), "model", s.config.ModelName, "keys", len(s.keys))
-	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(netutil.LimitListener(listener, s.limits.Connections)) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("server: %w", err)
-	case <-ctx.Done():
-	}
-	return s.shutdown(h, cancel)
+	gate.Open(s)
+	return gate.Serve(ctx, listener)
 }
 
-// closeTime is how long answers that are made have to reach their clients.
-const closeTime = 5 * time.Second
-
-func (s *Server) shutdown(h *http.Server, cancel context.CancelCauseFunc) error {
+// drain refuses new requests and waits for running ones.
+func (s *Server) drain(cancel context.CancelCauseFunc) {
 	s.draining.Store(true)
 	s.log.Info("draining", "running", s.config.Engine.Stats().Running, "seconds", s.limits.Drain.Seconds())
 	ctx, stop := context.WithTimeout(context.Background(), s.limits.Drain)
@@ -157,16 +138,6 @@ func (s *Server) shutdown(h *http.Server, cancel context.CancelCauseFunc) error 
 		s.log.Warn("cancelling what still runs", "error", err)
 		cancel(errShutdown)
 	}
-	ctx, stop = context.WithTimeout(context.Background(), closeTime)
-	defer stop()
-	if err := h.Shutdown(ctx); err != nil {
-		cancel(errShutdown)
-		if err := h.Close(); err != nil {
-			return fmt.Errorf("server: %w", err)
-		}
-	}
-	s.log.Info("stopped")
-	return nil
 }
 
 // knows tells whether a model of that name is served.

@@ -57,11 +57,17 @@ func (s *Server) sick() string {
 	return ""
 }
 
+// What the routes of load balancers answer.
+const (
+	healthy     = `{"status":"ok"}`
+	unavailable = "unavailable_error" // type of errors
+)
+
 func (s *Server) report(c *gin.Context, reason string) {
 	if reason == "" {
-		s.write(c, 200, jsonType, []byte(`{"status":"ok"}`))
+		s.write(c, 200, jsonType, []byte(healthy))
 		return
 	}
-	e := &api.Error{Status: 503, Type: "unavailable_error", Code: reason, Message: "The server is not available: " + reason + "."}
+	e := &api.Error{Status: 503, Type: unavailable, Code: reason, Message: "The server is not available: " + reason + "."}
 	s.write(c, e.Status, jsonType, e.Body())
 }

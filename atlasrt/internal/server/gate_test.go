@@ -1,0 +1,101 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// logBuffer is a log that may be read while it is written.
+type logBuffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}
+
+// gated puts a gate on a port in front of a rig's server, and sends the rig's requests there. stop ends it.
+func gated(t *testing.T, r *rig, log *slog.Logger) (gate *Gate, stop func() error) {
+	t.Helper()
+	gate, err := NewGate(r.server.limits, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- gate.Serve(ctx, listener) }()
+	r.url = "http://" + listener.Addr().String()
+	return gate, func() error { cancel(); return <-ended }
+}
+
+// Before there is a server every route says so at once; the process lives, and nothing is ready.
+func TestGateBeforeTheServer(t *testing.T) {
+	var log logBuffer
+	r := newRig(t, answering, func(c *Config) { c.Keys = []string{"first"} })
+	gate, stop := gated(t, r, slog.New(slog.NewTextHandler(&log, nil)))
+	cases := []struct {
+		method, path string
+		status       int
+		code         string
+	}{
+		{"GET", "/livez", 200, ""}, {"GET", "/live", 200, ""}, {"HEAD", "/livez", 200, ""},
+		{"GET", "/health", 503, "loading"}, {"GET", "/readyz", 503, "loading"}, {"GET", "/ready/", 503, "loading"}, {"HEAD", "/health", 503, ""},
+		{"POST", "/v1/chat/completions", 503, "model_not_ready"}, {"GET", "/v1/models", 503, "model_not_ready"},
+		{"GET", "/nowhere", 503, "model_not_ready"}, {"GET", "/metrics", 503, "model_not_ready"}, {"GET", "/livez/../x", 503, "model_not_ready"},
+	}
+	for _, c := range cases {
+		got := r.do(c.method, c.path, "")
+		if got.status != c.status || got.header.Get(requestID) == "" || (got.header.Get("Retry-After") != "") != (c.status == 503) {
+			t.Errorf("%s %s: %d %v, want %d", c.method, c.path, got.status, got.header, c.status)
+		}
+		if c.code != "" && at(object(t, got.body), "error", "code") != c.code {
+			t.Errorf("%s %s: %s, want the code %s", c.method, c.path, got.body, c.code)
+		}
+	}
+	if strings.Contains(log.String(), "listening") {
+		t.Errorf("listening without a server: %s", log.String())
+	}
+	gate.Open(r.server)
+	if !strings.Contains(log.String(), "msg=listening address="+strings.TrimPrefix(r.url, "http://")+" model=tiny") {
+		t.Errorf("the log of an open gate: %s", log.String())
+	}
+	if got := r.do("GET", "/health", ""); got.status != 200 {
+		t.Errorf("health once open: %d %s", got.status, got.body)
+	}
+	if got := r.do("GET", "/v1/models", ""); got.status != 401 {
+		t.Errorf("models without a key once open: %d %s", got.status, got.body)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A gate ends by itself where no server ever came.
+func TestGateWithoutAServer(t *testing.T) {
+	r := newRig(t, answering, nil)
+	_, stop := gated(t, r, nil)
+	if got := r.do("GET", "/livez", ""); got.status != 200 {
+		t.Errorf("livez: %d", got.status)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
