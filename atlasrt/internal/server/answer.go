@@ -10,6 +10,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
 )
 
@@ -113,7 +114,7 @@ func (s *Server) lost(j *job, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errStalled
 	}
-	return fmt.Errorf("%w: %w", errGone, err)
+	return fmt.Errorf("%w: %w", halfclose.ErrGone, err)
 }
 
 // whole writes the answer once it is complete.

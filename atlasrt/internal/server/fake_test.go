@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -248,14 +247,18 @@ func newRig(t testing.TB, script func(engine.Request) reply, change func(*Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(s)
+	r := &rig{t: t, engine: fake, server: s}
+	gate, stop := gated(t, r, nil)
+	gate.Open(s)
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
-		h.Close()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
 		fake.group.Wait()
 		noLeaks(t, before)
 	})
-	return &rig{t, fake, s, h.URL}
+	return r
 }
 
 // noLeaks waits for the goroutines that a test started to end.

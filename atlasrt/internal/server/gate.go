@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 )
 
 // Gate takes connections for a server, which may come later: until Open is called, requests get 503 at once.
@@ -70,15 +71,16 @@ func (g *Gate) Serve(ctx context.Context, listener net.Listener) error {
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(errShutdown)
 	h := &http.Server{
-		Handler:           g,
+		Handler:           halfclose.Handler(g),
 		ReadHeaderTimeout: g.limits.HeaderTime,
 		IdleTimeout:       g.limits.IdleTime,
 		MaxHeaderBytes:    g.limits.HeaderBytes,
+		ConnContext:       halfclose.ConnContext,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(netutil.LimitListener(listener, g.limits.Connections)) }()
+	go func() { failed <- h.Serve(halfclose.Listen(netutil.LimitListener(listener, g.limits.Connections))) }()
 	g.mutex.Lock()
 	g.address = listener.Addr().String()
 	g.mutex.Unlock()

@@ -29,7 +29,7 @@ func (l *logBuffer) String() string {
 }
 
 // gated puts a gate on a port in front of a rig's server, and sends the rig's requests there. stop ends it.
-func gated(t *testing.T, r *rig, log *slog.Logger) (gate *Gate, stop func() error) {
+func gated(t testing.TB, r *rig, log *slog.Logger) (gate *Gate, stop func() error) {
 	t.Helper()
 	gate, err := NewGate(r.server.limits, log)
 	if err != nil {
@@ -39,18 +39,30 @@ func gated(t *testing.T, r *rig, log *slog.Logger) (gate *Gate, stop func() erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- gate.Serve(ctx, listener) }()
 	r.url = "http://" + listener.Addr().String()
 	return gate, func() error { cancel(); return <-ended }
 }
 
+// shut is a rig whose requests meet a gate that is not open.
+func shut(t *testing.T, log *slog.Logger, change func(*Config)) (r *rig, gate *Gate) {
+	t.Helper()
+	r = newRig(t, answering, change)
+	gate, stop := gated(t, r, log)
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r, gate
+}
+
 // Before there is a server every route says so at once; the process lives, and nothing is ready.
 func TestGateBeforeTheServer(t *testing.T) {
 	var log logBuffer
-	r := newRig(t, answering, func(c *Config) { c.Keys = []string{"first"} })
-	gate, stop := gated(t, r, slog.New(slog.NewTextHandler(&log, nil)))
+	r, gate := shut(t, slog.New(slog.NewTextHandler(&log, nil)), func(c *Config) { c.Keys = []string{"first"} })
 	cases := []struct {
 		method, path string
 		status       int
@@ -83,19 +95,12 @@ func TestGateBeforeTheServer(t *testing.T) {
 	if got := r.do("GET", "/v1/models", ""); got.status != 401 {
 		t.Errorf("models without a key once open: %d %s", got.status, got.body)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // A gate ends by itself where no server ever came.
 func TestGateWithoutAServer(t *testing.T) {
-	r := newRig(t, answering, nil)
-	_, stop := gated(t, r, nil)
+	r, _ := shut(t, nil, nil)
 	if got := r.do("GET", "/livez", ""); got.status != 200 {
 		t.Errorf("livez: %d", got.status)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
 	}
 }

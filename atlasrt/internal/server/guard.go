@@ -43,7 +43,7 @@ func (s *Server) observe(c *gin.Context) {
 		path = "none"
 	}
 	if c.GetBool(gone) {
-		status = 499
+		status = statusGone
 	}
 	s.log.Debug("request", "id", c.Writer.Header().Get(requestID), "method", knownMethod(c.Request.Method), "route", path,
 		"status", status, "seconds", time.Since(start).Seconds())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 )
 
 // job is the answers to one request: a stream for each of its prompts.
@@ -16,6 +17,7 @@ type job struct {
 	choices int // to each prompt
 	streams []*completion.Stream
 	pieces  chan piece
+	probes  <-chan struct{} // asks for an event without a meaning
 }
 
 // piece is a chunk of one stream.
@@ -27,7 +29,7 @@ type piece struct {
 // start begins to answer prompts, all or none. Whoever gets a job must end it with close.
 func (s *Server) start(ctx context.Context, prompts [][]int32, o completion.Options) (*job, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.RequestTime, errDeadline)
-	j := &job{ctx: ctx, cancel: cancel, choices: o.Choices, pieces: make(chan piece, o.Choices)}
+	j := &job{ctx: ctx, cancel: cancel, choices: o.Choices, pieces: make(chan piece, o.Choices), probes: halfclose.Probes(ctx)}
 	for _, prompt := range prompts {
 		stream, err := s.config.Generator.Start(ctx, prompt, o)
 		if err != nil {
@@ -64,8 +66,8 @@ func (j *job) forward(prompt int, stream *completion.Stream) {
 // errCut says that the streams ended before their answers did.
 var errCut = errors.New("the answers were cut short")
 
-// follow hands on every piece until all answers have ended, and calls idle where none comes for a while. An error of
-// theirs ends it; else the error says why the answers cannot be completed.
+// follow hands on every piece until all answers have ended, and calls idle where none comes for a while, or where the client must
+// be written to. An error of theirs ends it; else the error says why the answers cannot be completed.
 func (j *job) follow(pause time.Duration, take func(piece) error, idle func() error) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -87,6 +89,10 @@ func (j *job) follow(pause time.Duration, take func(piece) error, idle func() er
 				}
 			}
 		case <-timer.C:
+			if err := idle(); err != nil {
+				return err
+			}
+		case <-j.probes:
 			if err := idle(); err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
 )
 
@@ -18,7 +19,6 @@ var (
 	errDeadline = errors.New("the request took longer than this server allows")
 	errShutdown = errors.New("the server is shutting down")
 	errStalled  = errors.New("the client stopped reading")
-	errGone     = errors.New("the client went away")
 )
 
 // Seconds after which clients should try again.
@@ -104,7 +104,7 @@ func (s *Server) end(c *gin.Context, err error) {
 	switch {
 	case errors.Is(err, errStalled):
 		s.metrics.Cancelled(metrics.WriteStalled)
-	case errors.Is(err, errGone), errors.Is(err, context.Canceled): // net/http cancels a request whose client is gone
+	case errors.Is(err, halfclose.ErrGone), errors.Is(err, context.Canceled): // net/http alone cancels the request
 		s.metrics.Cancelled(metrics.ClientGone)
 	case errors.Is(err, errDeadline), errors.Is(err, context.DeadlineExceeded):
 		s.metrics.Cancelled(metrics.Deadline)
@@ -119,4 +119,12 @@ func (s *Server) end(c *gin.Context, err error) {
 		return
 	}
 	c.Set(gone, true)
+	if !c.Writer.Written() { // else net/http says 200 with nothing in it
+		c.Header("Connection", "close")
+		e := &api.Error{Status: statusGone, Type: api.TypeInvalid, Code: "client_gone", Message: "The client went away before the answer was there."}
+		s.write(c, e.Status, jsonType, e.Body())
+	}
 }
+
+// statusGone is what other servers log of a request whose client went away.
+const statusGone = 499
