@@ -36,10 +36,15 @@ type exchange struct {
 // serve answers a request to its end.
 func (s *Server) serve(c *gin.Context, x *exchange) {
 	s.metrics.Admitted(x.Options.Choices, x.Options.MaxTokens)
+	e := entryOf(c)
+	e.model = x.Model
+	for _, p := range x.prompts {
+		e.usage.Prompt += len(p)
+	}
 	j, err := s.start(c.Request.Context(), x.prompts, x.Options)
 	if err != nil {
-		if e := problem(err); e.Limit == api.LimitContext {
-			e.Param, err = x.input, e
+		if p := problem(err); p.Limit == api.LimitContext {
+			p.Param, err = x.input, p
 		}
 		s.end(c, err)
 		return
@@ -51,13 +56,13 @@ func (s *Server) serve(c *gin.Context, x *exchange) {
 	} else {
 		err = s.whole(c, x, j, clock)
 	}
+	e.usage, e.first, e.finish = x.usage(j), clock.first, reasons(clock.ended)
 	if err != nil {
 		clock.abort()
 		s.end(c, err)
 		return
 	}
-	u := x.usage(j)
-	s.metrics.Finished(time.Since(x.arrived), u.Prompt, u.Completion)
+	s.metrics.Finished(time.Since(x.arrived), e.usage.Prompt, e.usage.Completion)
 }
 
 func (x *exchange) usage(j *job) completion.Usage {
@@ -140,20 +145,20 @@ func (s *Server) whole(c *gin.Context, x *exchange, j *job, clock *clock) error 
 type clock struct {
 	metrics *metrics.Metrics
 	arrived time.Time
-	first   bool
-	last    []time.Time // by choice: its last piece
-	ended   []bool
+	first   time.Time           // when the first piece came
+	last    []time.Time         // by choice: its last piece
+	ended   []completion.Finish // by choice; empty: it goes on
 }
 
 func newClock(m *metrics.Metrics, x *exchange, choices int) *clock {
-	return &clock{metrics: m, arrived: x.arrived, last: make([]time.Time, choices), ended: make([]bool, choices)}
+	return &clock{metrics: m, arrived: x.arrived, last: make([]time.Time, choices), ended: make([]completion.Finish, choices)}
 }
 
 // tick counts a piece of a choice.
 func (k *clock) tick(choice int, finish completion.Finish) {
 	now := time.Now()
-	if !k.first {
-		k.first = true
+	if k.first.IsZero() {
+		k.first = now
 		k.metrics.FirstToken(now.Sub(k.arrived))
 	}
 	if !k.last[choice].IsZero() {
@@ -161,7 +166,7 @@ func (k *clock) tick(choice int, finish completion.Finish) {
 	}
 	k.last[choice] = now
 	if finish != "" {
-		k.ended[choice] = true
+		k.ended[choice] = finish
 		k.metrics.Choice(string(finish))
 	}
 }
@@ -169,7 +174,7 @@ func (k *clock) tick(choice int, finish completion.Finish) {
 // abort counts the choices that will not end.
 func (k *clock) abort() {
 	for _, ended := range k.ended {
-		if !ended {
+		if ended == "" {
 			k.metrics.Choice(metrics.Abort)
 		}
 	}

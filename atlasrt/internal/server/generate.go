@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"time"
@@ -42,6 +43,7 @@ func (s *Server) prepare(g *api.Generation) error {
 	if !s.knows(g.Model) {
 		return api.UnknownModel(g.Model)
 	}
+	g.Model = cmp.Or(g.Model, s.config.ModelName) // as answers show it
 	if !g.Seeded {
 		g.Options.Sampling.Seed = randomSeed()
 	}

@@ -6,12 +6,8 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
-	"net"
-	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -34,32 +30,6 @@ func (s *Server) identify(c *gin.Context) {
 	s.setWriteDeadline(c, s.limits.RequestTime+s.limits.BodyTime+s.limits.WriteTime)
 }
 
-// observe logs the request when it is done. Paths are those of routes, so a client cannot write into the log.
-func (s *Server) observe(c *gin.Context) {
-	start := time.Now()
-	c.Next()
-	path, status := c.FullPath(), c.Writer.Status()
-	if path == "" {
-		path = "none"
-	}
-	if c.GetBool(gone) {
-		status = statusGone
-	}
-	s.log.Debug("request", "id", c.Writer.Header().Get(requestID), "method", knownMethod(c.Request.Method), "route", path,
-		"status", status, "seconds", time.Since(start).Seconds())
-}
-
-// gone marks, in a gin.Context, a request whose client went away.
-const gone = "gone"
-
-func knownMethod(method string) string {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
-		return method
-	}
-	return "other"
-}
-
 // recover lets a panic fail its own request only.
 func (s *Server) recover(c *gin.Context) {
 	defer func() {
@@ -69,6 +39,7 @@ func (s *Server) recover(c *gin.Context) {
 		}
 		s.log.Error("a request panicked", "id", c.Writer.Header().Get(requestID), "type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
 		s.metrics.Rejected(metrics.Panic)
+		entryOf(c).failure = string(metrics.Panic)
 		e := &api.Error{Status: 500, Type: api.TypeServer, Code: "internal_error", Message: "The server failed to answer this request."}
 		if !c.Writer.Written() {
 			s.write(c, e.Status, jsonType, e.Body())
@@ -78,38 +49,6 @@ func (s *Server) recover(c *gin.Context) {
 		c.Abort()
 	}()
 	c.Next()
-}
-
-// allowedHosts are the names that the Host header may have. A browser that was tricked into taking a foreign name for this
-// machine sends that name (DNS rebinding), so a server for this machine only refuses it. nil: all.
-func allowedHosts(addr string, more []string) ([]string, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("server: address %q: %w (write host:port)", addr, err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, nil
-	}
-	hosts := []string{"localhost", "127.0.0.1", "::1", strings.ToLower(host)}
-	for _, name := range more {
-		hosts = append(hosts, strings.ToLower(strings.Trim(name, "[]")))
-	}
-	return hosts, nil
-}
-
-func (s *Server) checkHost(c *gin.Context) {
-	if s.hosts == nil {
-		return
-	}
-	host := c.Request.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if !slices.Contains(s.hosts, strings.ToLower(strings.Trim(host, "[]"))) {
-		s.fail(c, &api.Error{Status: 403, Type: api.TypePermission, Code: "host_not_allowed",
-			Message: "This server answers to the names of its own machine only; the operator can allow others."})
-		c.Abort()
-	}
 }
 
 // authorize asks for a key on all routes but the open ones, also on those that do not exist.

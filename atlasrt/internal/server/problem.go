@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -62,7 +63,8 @@ func problem(err error) *api.Error {
 func (s *Server) fail(c *gin.Context, err error) {
 	e := problem(err)
 	s.count(e)
-	if e.Status >= 500 {
+	entryOf(c).failure = cmp.Or(e.Code, e.Type)
+	if e.Status == 500 {
 		s.log.Error("request failed", "id", c.Writer.Header().Get(requestID), "status", e.Status, "error", err)
 	}
 	if c.Writer.Written() {
@@ -101,11 +103,11 @@ func (s *Server) count(e *api.Error) {
 
 // end deals with an error that came while a request ran.
 func (s *Server) end(c *gin.Context, err error) {
+	cause := metrics.ClientGone
 	switch {
 	case errors.Is(err, errStalled):
-		s.metrics.Cancelled(metrics.WriteStalled)
+		cause = metrics.WriteStalled
 	case errors.Is(err, halfclose.ErrGone), errors.Is(err, context.Canceled): // net/http alone cancels the request
-		s.metrics.Cancelled(metrics.ClientGone)
 	case errors.Is(err, errDeadline), errors.Is(err, context.DeadlineExceeded):
 		s.metrics.Cancelled(metrics.Deadline)
 		s.fail(c, err)
@@ -118,13 +120,14 @@ func (s *Server) end(c *gin.Context, err error) {
 		s.fail(c, err)
 		return
 	}
-	c.Set(gone, true)
+	s.metrics.Cancelled(cause)
+	entryOf(c).failure = string(cause)
 	if !c.Writer.Written() { // else net/http says 200 with nothing in it
 		c.Header("Connection", "close")
-		e := &api.Error{Status: statusGone, Type: api.TypeInvalid, Code: "client_gone", Message: "The client went away before the answer was there."}
+		e := &api.Error{Status: statusGone, Type: api.TypeInvalid, Code: string(cause), Message: "The client went away before the answer was there."}
 		s.write(c, e.Status, jsonType, e.Body())
 	}
 }
 
-// statusGone is what other servers log of a request whose client went away.
+// statusGone is what servers use for a request whose client went away.
 const statusGone = 499

@@ -13,6 +13,7 @@ import (
 type route struct {
 	method, path string
 	open         bool // needs no key
+	probe        bool // of load balancers: under any name of a host
 	handle       func(*Server, *gin.Context)
 }
 
@@ -20,19 +21,24 @@ type route struct {
 func table() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
-		{post, "/v1/chat/completions", false, (*Server).chat},
-		{post, "/v1/completions", false, (*Server).text},
-		{get, "/v1/models", false, (*Server).listModels},
-		{get, "/v1/models/*id", false, (*Server).showModel},
-		{post, "/tokenize", false, (*Server).tokenize},
-		{post, "/detokenize", false, (*Server).detokenize},
-		{get, "/health", true, (*Server).ready},
-		{get, "/readyz", true, (*Server).ready},
-		{get, "/ready", true, (*Server).ready},
-		{get, "/livez", true, (*Server).live},
-		{get, "/live", true, (*Server).live},
-		{get, "/metrics", false, (*Server).scrape},
-		{get, "/version", false, (*Server).version},
+		{post, "/v1/chat/completions", false, false, (*Server).chat},
+		{post, "/v1/completions", false, false, (*Server).text},
+		{get, "/v1/models", false, false, (*Server).listModels},
+		{get, "/v1/models/*id", false, false, (*Server).showModel},
+		{post, "/chat/completions", false, false, (*Server).chat},
+		{post, "/completions", false, false, (*Server).text},
+		{get, "/models", false, false, (*Server).listModels},
+		{get, "/models/*id", false, false, (*Server).showModel},
+		{post, "/tokenize", false, false, (*Server).tokenize},
+		{post, "/detokenize", false, false, (*Server).detokenize},
+		{get, "/health", true, true, (*Server).ready},
+		{get, "/readyz", true, true, (*Server).ready},
+		{get, "/ready", true, true, (*Server).ready},
+		{get, "/livez", true, true, (*Server).live},
+		{get, "/live", true, true, (*Server).live},
+		{get, "/metrics", false, false, (*Server).scrape},
+		{get, "/version", false, false, (*Server).version},
+		{get, "/", true, false, (*Server).index},
 	}
 }
 
@@ -42,20 +48,18 @@ func (s *Server) routes() *gin.Engine {
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
 	router.ForwardedByClientIP = false
-	open := map[string]bool{}
+	open, probe := map[string]bool{}, map[string]bool{}
 	for _, r := range table() {
-		open[r.path] = r.open
+		open[r.path], probe[r.path] = r.open, r.probe
 	}
-	router.Use(s.identify, s.observe, s.recover, s.checkHost, s.authorize(open))
+	router.Use(s.identify, s.observe, s.recover, s.checkHost(probe), s.crossOrigin, s.authorize(open))
 	for _, r := range table() {
 		router.Handle(r.method, r.path, func(c *gin.Context) { r.handle(s, c) })
 		if r.method == http.MethodGet {
 			router.Handle(http.MethodHead, r.path, func(c *gin.Context) { r.handle(s, c) })
 		}
 	}
-	router.NoRoute(func(c *gin.Context) {
-		s.fail(c, &api.Error{Status: 404, Type: api.TypeInvalid, Code: "not_found", Message: "There is no such path here."})
-	})
+	router.NoRoute(s.notFound)
 	router.NoMethod(func(c *gin.Context) {
 		s.fail(c, &api.Error{Status: 405, Type: api.TypeInvalid, Code: "method_not_allowed",
 			Message: "This path does not take that method; the Allow header lists those that it takes."})

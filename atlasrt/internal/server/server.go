@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/rs/cors"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
@@ -44,7 +45,9 @@ type Engine interface {
 type Config struct {
 	Addr  string   // host:port to listen on; "127.0.0.1:8000". An empty host is every interface
 	Keys  []string // any of these opens the API as a Bearer token; none: everybody may come
-	Hosts []string // names that the Host header may have beside localhost, 127.0.0.1 and [::1]; only looked at where Addr is a loopback address
+	Hosts []string // names that the Host header may have beside those of this machine, or "*" for all; only looked at where Addr is a loopback address
+
+	Origins []string // of web pages that may use the API from a browser, as scheme://host:port; "*" is all, none is none
 
 	ModelName string   // that clients ask for, and label of metrics
 	Aliases   []string // further names for it
@@ -69,9 +72,12 @@ type Server struct {
 	router  *gin.Engine
 
 	keys     [][sha256.Size]byte
-	hosts    []string // allowed; nil: all
+	hosts    []string   // allowed, beside those of this machine
+	origins  *cors.Cors // nil: browsers keep pages of other origins away
 	models   []api.Model
 	draining atomic.Bool
+
+	checksHost bool
 }
 
 // New makes a server that does not listen yet.
@@ -98,7 +104,10 @@ func New(c Config) (*Server, error) {
 		}
 		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
 	}
-	if s.hosts, err = allowedHosts(c.Addr, c.Hosts); err != nil {
+	if s.hosts, s.checksHost, err = allowedHosts(c.Addr, c.Hosts); err != nil {
+		return nil, err
+	}
+	if s.origins, err = newOrigins(c.Origins); err != nil {
 		return nil, err
 	}
 	created := time.Now().Unix()
@@ -140,7 +149,7 @@ func (s *Server) drain(cancel context.CancelCauseFunc) {
 	}
 }
 
-// knows tells whether a model of that name is served.
+// knows tells whether a model of that name is served. No name means the first one.
 func (s *Server) knows(model string) bool {
-	return slices.ContainsFunc(s.models, func(m api.Model) bool { return m.ID == model })
+	return model == "" || slices.ContainsFunc(s.models, func(m api.Model) bool { return m.ID == model })
 }

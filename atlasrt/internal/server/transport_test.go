@@ -25,7 +25,7 @@ func TestRouting(t *testing.T) {
 	}{
 		{"GET", "/v1/models", 200, ""}, {"GET", "/v1//models", 200, ""}, {"GET", "//v1/models//", 200, ""}, {"GET", "/v1/models/", 200, ""}, {"GET", "/v1/models?beta=true", 200, ""},
 		{"GET", "/v1/models/tiny", 200, ""}, {"GET", "/v1/models/org/alias", 200, ""}, {"GET", "/v1/models/org%2Falias", 200, ""},
-		{"GET", "/v1/models/none", 404, ""}, {"GET", "/V1/Models", 404, ""}, {"GET", "/", 404, ""}, {"GET", "/v2/models", 404, ""},
+		{"GET", "/v1/models/none", 404, ""}, {"GET", "/V1/Models", 404, ""}, {"GET", "/", 200, ""}, {"HEAD", "/", 200, ""}, {"POST", "/", 405, "GET, HEAD"}, {"GET", "/models", 200, ""}, {"GET", "/models/org/alias", 200, ""}, {"GET", "/models/none", 404, ""}, {"GET", "/chat/completions", 405, "POST"}, {"GET", "/completions", 405, "POST"}, {"GET", "/v1/v1/models", 404, ""}, {"GET", "/v2/models", 404, ""},
 		{"GET", "/v1/models/%2e%2e/metrics", 404, ""}, {"GET", "/v1/models/..%2f..%2fmetrics", 404, ""}, {"GET", "/health%00", 404, ""},
 		{"GET", "/" + strings.Repeat("x", 10_000), 404, ""},
 		{"GET", "/v1/chat/completions", 405, "POST"}, {"PUT", "/v1/chat/completions", 405, "POST"}, {"HEAD", "/v1/completions", 405, "POST"}, {"OPTIONS", "/tokenize", 405, "POST"},
@@ -77,7 +77,7 @@ func TestBodies(t *testing.T) {
 		{hello + strings.Repeat(" ", 1000-len(hello)), "application/json", "", 200, ""},
 		{"{", "application/json", "", 400, "<nil>"},
 		{strings.Replace(hello, "tiny", "huge", 1), "application/json", "", 404, "model_not_found"},
-		{strings.Replace(hello, "tiny", "", 1), "application/json", "", 404, "model_not_found"},
+		{strings.Replace(hello, "tiny", "", 1), "application/json", "", 200, ""},
 		{strings.Replace(hello, "tiny", strings.Repeat("m", 900), 1), "application/json", "", 404, "model_not_found"},
 		{strings.Replace(hello, "hi", "raise", 1), "application/json", "", 400, "invalid_value"},
 	}

@@ -14,7 +14,7 @@ func (s *Server) tokenize(c *gin.Context) {
 		return
 	}
 	r, err := api.DecodeTokenize(body, s.request)
-	if err == nil && r.Model != "" && !s.knows(r.Model) {
+	if err == nil && !s.knows(r.Model) {
 		err = api.UnknownModel(r.Model)
 	}
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) detokenize(c *gin.Context) {
 	}
 	t := s.config.Generator.Tokenizer
 	r, err := api.DecodeDetokenize(body, int32(t.VocabSize()))
-	if err == nil && r.Model != "" && !s.knows(r.Model) {
+	if err == nil && !s.knows(r.Model) {
 		err = api.UnknownModel(r.Model)
 	}
 	if err != nil {

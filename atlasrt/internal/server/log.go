@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+)
+
+// entry is what the log says of one request. No text of a client's is in it: routes are patterns, models those that are served,
+// errors kinds.
+type entry struct {
+	failure string // kind of the error; empty: none
+
+	model  string // empty: no answer was begun
+	usage  completion.Usage
+	first  time.Time // when its first token came; zero: none did
+	finish string    // why its answers ended
+}
+
+// entryKey is where a request's entry is in its gin.Context.
+const entryKey = "entry"
+
+func entryOf(c *gin.Context) *entry {
+	e, ok := c.MustGet(entryKey).(*entry)
+	if !ok {
+		panic("BUG: an entry of another type")
+	}
+	return e
+}
+
+// observe logs a request when it is done: one line, which is for debugging only where somebody just looks.
+func (s *Server) observe(c *gin.Context) {
+	start, e := time.Now(), &entry{}
+	c.Set(entryKey, e)
+	c.Next()
+	level, route := slog.LevelInfo, c.FullPath()
+	method := knownMethod(c.Request.Method)
+	switch {
+	case route == "" && method == http.MethodOptions && c.Writer.Status() == http.StatusNoContent:
+		level, route = slog.LevelDebug, "preflight"
+	case route == "":
+		route = "none"
+	case method == http.MethodGet || method == http.MethodHead:
+		level = slog.LevelDebug
+	}
+	s.log.LogAttrs(context.WithoutCancel(c.Request.Context()), level, "request",
+		append([]slog.Attr{slog.String("id", c.Writer.Header().Get(requestID)), slog.String("method", method), slog.String("route", route),
+			slog.Int("status", c.Writer.Status())}, e.attributes(start)...)...)
+}
+
+func (e *entry) attributes(start time.Time) (a []slog.Attr) {
+	if e.model != "" {
+		a = append(a, slog.String("model", e.model), slog.Int("prompt", e.usage.Prompt), slog.Int("cached", e.usage.Cached), slog.Int("new", e.usage.Completion))
+	}
+	if !e.first.IsZero() {
+		a = append(a, milliseconds("first_ms", e.first.Sub(start)))
+	}
+	a = append(a, milliseconds("ms", time.Since(start)))
+	if e.finish != "" {
+		a = append(a, slog.String("finish", e.finish))
+	}
+	if e.failure != "" {
+		a = append(a, slog.String("error", e.failure))
+	}
+	return a
+}
+
+func milliseconds(key string, d time.Duration) slog.Attr {
+	return slog.Float64(key, math.Round(d.Seconds()*1e4)/10)
+}
+
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
+		return method
+	}
+	return "other"
+}
+
+// reasons writes why several answers ended, each reason once.
+func reasons(finishes []completion.Finish) string {
+	var each []string
+	for _, f := range finishes {
+		if f != "" && !slices.Contains(each, string(f)) {
+			each = append(each, string(f))
+		}
+	}
+	return strings.Join(each, ",")
+}
