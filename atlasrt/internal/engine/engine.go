@@ -135,12 +135,14 @@ func (e *Engine) cancel(t *task) {
 	e.changed.Broadcast()
 }
 
-// Drain refuses new requests and returns when those in the engine have ended, or with ctx's error when it ends first.
+// Drain refuses new requests and ends those that have not begun, with ErrDraining. It returns when the others have ended, or
+// with ctx's error when it ends first.
 func (e *Engine) Drain(ctx context.Context) error {
 	defer context.AfterFunc(ctx, e.wake)()
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.draining = true
+	e.changed.Broadcast()
 	for len(e.tags) < len(e.tasks) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("drain with %d requests left: %w", len(e.tasks)-len(e.tags), err)
@@ -269,7 +271,7 @@ func (e *Engine) doBetween() {
 	}
 }
 
-// applyCancels ends cancelled requests, and all of them when the engine closes.
+// applyCancels ends cancelled requests, those that wait when the engine drains, and all of them when it closes.
 func (e *Engine) applyCancels() {
 	if e.quit {
 		for _, t := range e.tasks {
@@ -286,6 +288,22 @@ func (e *Engine) applyCancels() {
 	}
 	clear(e.cancels)
 	e.cancels = e.cancels[:0]
+	if e.draining {
+		e.turnAway()
+	}
+}
+
+// turnAway ends requests that were in no step yet, while the engine drains: somebody else may take them.
+func (e *Engine) turnAway() {
+	for _, t := range e.tasks {
+		if t == nil || !t.launched.IsZero() {
+			continue
+		}
+		if finish, _ := t.sequence.Finish(); finish == sched.Unfinished {
+			e.scheduler.Cancel(&t.sequence)
+			e.outbox = append(e.outbox, parcel{task: t, event: Event{Token: -1, Finish: FinishError, Err: ErrDraining}, last: true, send: true})
+		}
+	}
 }
 
 // launch queues a planned step. Once that has failed nothing may be launched before it has landed.

@@ -95,9 +95,11 @@ func TestAbandonedEventsLeaveNothingBehind(t *testing.T) {
 			f := newFixture(t, nil)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			if _, err := f.Submit(ctx, greedy([]int32{1}, 3*eventRoom)); err != nil {
+			events, err := f.Submit(ctx, greedy([]int32{1}, 3*eventRoom))
+			if err != nil {
 				t.Fatal(err)
 			}
+			<-events // it has begun
 			if err := f.Drain(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -145,6 +147,9 @@ func TestDrain(t *testing.T) {
 	f := newFixture(t, func(c *Config, f *fixture) { release = hold(f) })
 	defer release()
 	events := f.submit(t, greedy([]int32{1}, 5))
+	for f.Stats().Running == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	short, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	if err := f.Drain(short); !errors.Is(err, context.DeadlineExceeded) {
@@ -159,6 +164,49 @@ func TestDrain(t *testing.T) {
 	}
 	if got := read(events); got.finish != FinishLength || len(got.tokens) != 5 {
 		t.Errorf("the request that ran: got %v %v", got.tokens, got.finish)
+	}
+}
+
+// Requests that have not begun are turned away when a drain begins, whatever runs still goes on, and gives its blocks back.
+func TestDrainTurnsAwayWhatWaits(t *testing.T) {
+	steps := make(chan struct{}) // each lets one step go on, its end lets all
+	f := newFixture(t, func(c *Config, f *fixture) {
+		c.MaxSequences = 2
+		f.device.fault = func(int64) error { <-steps; return nil }
+	})
+	release := sync.OnceFunc(func() { close(steps) })
+	defer release()
+	running := []<-chan Event{f.submit(t, greedy([]int32{1}, 50)), f.submit(t, greedy([]int32{2}, 50))}
+	waiting := []<-chan Event{f.submit(t, greedy([]int32{3}, 50)), f.submit(t, greedy([]int32{4}, 50))}
+	for f.Stats().Running < 2 {
+		select {
+		case steps <- struct{}{}:
+		case <-time.After(time.Millisecond):
+		}
+	}
+	drained := make(chan error, 1)
+	go func() { drained <- f.Drain(t.Context()) }()
+	for draining := false; !draining; time.Sleep(time.Millisecond) {
+		f.mutex.Lock()
+		draining = f.draining
+		f.mutex.Unlock()
+	}
+	release()
+	for i, events := range waiting {
+		if got := read(events); got.finish != FinishError || !errors.Is(got.err, ErrDraining) || len(got.tokens) > 0 {
+			t.Errorf("waiting request %d: got %v %q %v, want %v", i, got.tokens, got.finish, got.err, ErrDraining)
+		}
+	}
+	for i, events := range running {
+		if got := read(events); got.finish != FinishLength {
+			t.Errorf("running request %d: got %q %v, want length", i, got.finish, got.err)
+		}
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+	if s := f.Stats(); s.Finished != 2 || s.Cancelled != 2 || s.BlocksUsed != 0 || s.Waiting != 0 {
+		t.Errorf("after the drain: %+v", s)
 	}
 }
 

@@ -59,7 +59,7 @@ type Event struct {
 	Err     error                 // why, where Finish is error
 }
 
-// ErrDraining is returned by Submit once Drain or Close was called.
+// ErrDraining is returned by Submit once Drain or Close was called, and ends requests that waited then.
 var ErrDraining = errors.New("the server is shutting down and takes no new requests")
 
 // QueueFull is returned by Submit while too much waits already.

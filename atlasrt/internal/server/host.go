@@ -43,6 +43,9 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
+// Loopback tells whether only this machine reaches a host that a server listens on.
+func Loopback(host string) bool { return ownName(hostName(host)) }
+
 // ownName tells whether a name that hostName made always means the machine that looks it up. An address is no name that
 // somebody could point elsewhere, and localhost belongs to nobody (RFC 6761).
 func ownName(name string) bool {

@@ -43,6 +43,8 @@ func TestRequestsAreLogged(t *testing.T) {
 			"route": "/v1/completions", "model": "org/alias", "prompt": "2", "new": "4", "finish": "length"}, "error", 0},
 		{reply{refuse: &engine.QueueFull{}}, "POST", "/v1/chat/completions", hello, map[string]string{"status": "429", "model": "tiny", "prompt": "4", "new": "0", "error": "rate_limit_exceeded"}, "first_ms", 0},
 		{reply{refuse: engine.ErrDraining}, "POST", "/v1/chat/completions", hello, map[string]string{"level": "INFO", "status": "503", "error": "model_not_ready"}, "finish", 0},
+		{reply{err: engine.ErrDraining}, "POST", "/v1/chat/completions", hello, map[string]string{"level": "INFO", "status": "503", "error": "model_not_ready"}, "first_ms", 0},
+		{reply{err: engine.ErrDraining}, "POST", "/v1/chat/completions", streamed, map[string]string{"level": "INFO", "error": "model_not_ready"}, "first_ms", 0},
 		{reply{text: "ab", err: errors.New("broken")}, "POST", "/v1/chat/completions", hello, map[string]string{"level": "INFO", "status": "500", "new": "2", "error": "engine_error"}, "finish", 1},
 		{reply{}, "POST", "/v1/chat/completions", strings.Replace(hello, "tiny", "huge", 1), map[string]string{"status": "404", "error": "model_not_found"}, "model", 0},
 		{reply{}, "POST", "/v1/chat/completions", "{", map[string]string{"status": "400", "error": "invalid_request_error"}, "model", 0},

@@ -137,10 +137,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return gate.Serve(ctx, listener)
 }
 
-// drain refuses new requests and waits for running ones.
+// drain refuses new requests and those that wait, and lets running ones end.
 func (s *Server) drain(cancel context.CancelCauseFunc) {
 	s.draining.Store(true)
-	s.log.Info("draining", "running", s.config.Engine.Stats().Running, "seconds", s.limits.Drain.Seconds())
+	stats := s.config.Engine.Stats()
+	s.log.Info("draining", "running", stats.Running, "turned_away", stats.Waiting, "seconds", s.limits.Drain.Seconds())
 	ctx, stop := context.WithTimeout(context.Background(), s.limits.Drain)
 	defer stop()
 	if err := s.config.Engine.Drain(ctx); err != nil {
