@@ -30,16 +30,21 @@ func (r *tomlResolver) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Fl
 	if fromEnvironment(flag) {
 		return nil, nil
 	}
+	names := append([]string{flag.Name}, flag.Aliases...)
 	if node := parent.Node(); node != nil {
 		if table, ok := r.values[node.Name].(map[string]any); ok {
-			if v, ok := table[flag.Name]; ok {
-				return v, nil
+			for _, name := range names {
+				if v, ok := table[name]; ok {
+					return v, nil
+				}
 			}
 		}
 	}
-	if v, ok := r.values[flag.Name]; ok {
-		if _, table := v.(map[string]any); !table {
-			return v, nil
+	for _, name := range names {
+		if v, ok := r.values[name]; ok {
+			if _, table := v.(map[string]any); !table {
+				return v, nil
+			}
 		}
 	}
 	return nil, nil
@@ -55,8 +60,10 @@ func (r *tomlResolver) Validate(app *kong.Application) error {
 	for _, command := range app.Children {
 		tables[command.Name] = map[string]bool{}
 		for _, flag := range command.Flags {
-			known[flag.Name] = true
-			tables[command.Name][flag.Name] = true
+			for _, name := range append([]string{flag.Name}, flag.Aliases...) {
+				known[name] = true
+				tables[command.Name][name] = true
+			}
 		}
 	}
 	var unknown []string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -25,27 +24,26 @@ type serveCommand struct {
 	engineFlags
 	Host        string        `help:"Address to listen on; anything but a loopback address should have a key." default:"127.0.0.1"`
 	Port        int           `help:"Port to listen on." default:"8000"`
-	Hosts       []string      `help:"Further names that the Host header may have on a loopback address."`
+	Hosts       []string      `help:"Further names that the Host header may have on a loopback address; * is all."`
+	CORSOrigin  []string      `name:"cors-origin" help:"Origins, such as https://app.example, whose web pages may use the API from a browser; * is all." placeholder:"ORIGIN"`
 	APIKey      []string      `name:"api-key" help:"Keys that open the API; better in the environment or a file than on the command line."`
 	APIKeyFile  string        `name:"api-key-file" type:"existingfile" help:"File with a key on each line."`
-	Name        []string      `help:"Names that clients may ask for; empty: the checkpoint's."`
+	Name        []string      `name:"served-model-name" aliases:"name" env:"ATLASRT_SERVED_MODEL_NAME,ATLASRT_NAME" help:"Names that clients may ask for, the first one where they ask for none; empty: the checkpoint's."`
 	MaxQueue    int           `help:"Most requests that wait." default:"256"`
 	QueueTokens int           `help:"Most prompt tokens that wait." default:"2097152"`
 	BodyLimit   string        `help:"Largest request body." default:"32MiB"`
 	Timeout     time.Duration `help:"Longest time for one request." default:"600s"`
 	Drain       time.Duration `help:"Time that running requests have to end after SIGTERM." default:"30s"`
 	NoSharing   bool          `help:"Never take a prompt's beginning from the cache."`
-	LogJSON     bool          `name:"log-json" help:"Log JSON."`
+	logFlags
 }
 
 // Run implements the command: it ends after SIGINT or SIGTERM, or when the device is lost, once running requests have ended.
 func (c *serveCommand) Run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if c.LogJSON {
-		log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	}
+	context.AfterFunc(ctx, stop) // so that a second signal ends the process at once
+	log := c.logger(os.Stderr)
 	start := time.Now()
 	keys, err := c.keys()
 	if err != nil {
@@ -96,7 +94,7 @@ func (c *serveCommand) Run() error {
 	}
 	names := c.names()
 	config := server.Config{
-		Addr: net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), Keys: keys, Hosts: c.Hosts, ModelName: names[0], Aliases: names[1:],
+		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, ModelName: names[0], Aliases: names[1:],
 		Generator: text.Generator(e, m), Engine: e, Defaults: text.Defaults.Params(), Version: version(), Log: log,
 		Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: c.Drain},
 	}
@@ -107,13 +105,18 @@ func (c *serveCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	if ip := net.ParseIP(c.Host); len(keys) == 0 && c.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if len(keys) == 0 && !server.Loopback(c.Host) {
 		log.Warn("anybody who reaches this address may use the model (set --api-key or --api-key-file)", "address", config.Addr)
 	}
 	log.Info("ready", "model", names[0], "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
 		"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
 		"address", "http://"+config.Addr, "seconds", fmt.Sprintf("%.2f", time.Since(start).Seconds()))
 	return errors.Join(s.Run(ctx), e.Err())
+}
+
+// address is where to listen. An IPv6 address may be in brackets.
+func (c *serveCommand) address() string {
+	return net.JoinHostPort(strings.TrimSuffix(strings.TrimPrefix(c.Host, "["), "]"), fmt.Sprint(c.Port))
 }
 
 // keys gathers the keys of flags, environment and file.

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// Names have two spellings of one flag, wherever they are set.
+func TestServedModelName(t *testing.T) {
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "atlas.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cases := []struct {
+		environment string
+		args        []string
+	}{
+		{"", []string{"--served-model-name", "a,b"}},
+		{"", []string{"--served-model-name", "a", "--served-model-name", "b"}},
+		{"", []string{"--name", "a,b"}},
+		{"ATLASRT_SERVED_MODEL_NAME", nil},
+		{"ATLASRT_NAME", nil},
+		{"", []string{"--config", file("[serve]\nserved-model-name = \"a,b\"\n")}},
+		{"", []string{"--config", file("[serve]\nname = \"a,b\"\n")}},
+		{"", []string{"--config", file("name = \"a,b\"\n")}},
+	}
+	for _, c := range cases {
+		if c.environment != "" {
+			t.Setenv(c.environment, "a,b")
+		}
+		got, _, err := parse(t, append([]string{"serve"}, c.args...)...)
+		if c.environment != "" {
+			os.Unsetenv(c.environment)
+		}
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+		} else if want := []string{"a", "b"}; !slices.Equal(got.Serve.names(), want) {
+			t.Errorf("%v: got %v, want %v", c, got.Serve.names(), want)
+		}
+	}
+}
+
+// An IPv6 address may be written as in URLs.
+func TestAddress(t *testing.T) {
+	cases := []struct{ host, want string }{
+		{"127.0.0.1", "127.0.0.1:8000"}, {"localhost", "localhost:8000"}, {"::1", "[::1]:8000"}, {"[::1]", "[::1]:8000"},
+		{"fe80::1%eth0", "[fe80::1%eth0]:8000"}, {"[fe80::1%eth0]", "[fe80::1%eth0]:8000"}, {"::", "[::]:8000"}, {"", ":8000"},
+	}
+	for _, c := range cases {
+		got, _, err := parse(t, "serve", "--host", c.host)
+		if err != nil {
+			t.Errorf("%q: %v", c.host, err)
+		} else if got.Serve.address() != c.want {
+			t.Errorf("%q: got %q, want %q", c.host, got.Serve.address(), c.want)
+		}
+	}
+}
+
+// withoutTime leaves the time of each log line out.
+func withoutTime(text string) string {
+	return regexp.MustCompile(`time=\S+ |"time":"[^"]*",`).ReplaceAllString(text, "")
+}
+
+func TestLogFlags(t *testing.T) {
+	cases := []struct {
+		args []string
+		want string
+	}{
+		{nil, "level=INFO msg=i\nlevel=WARN msg=w\n"},
+		{[]string{"--log-level", "warn"}, "level=WARN msg=w\n"},
+		{[]string{"--log-level=debug", "--log-format=text"}, "level=DEBUG msg=d\nlevel=INFO msg=i\nlevel=WARN msg=w\n"},
+		{[]string{"--log-level=error"}, ""},
+		{[]string{"--log-format", "json", "--log-level", "warn"}, "{\"level\":\"WARN\",\"msg\":\"w\"}\n"},
+	}
+	for _, c := range cases {
+		got, _, err := parse(t, append([]string{"serve"}, c.args...)...)
+		if err != nil {
+			t.Errorf("%v: %v", c.args, err)
+			continue
+		}
+		var lines bytes.Buffer
+		log := got.Serve.logger(&lines)
+		log.Debug("d")
+		log.Info("i")
+		log.Warn("w")
+		if text := withoutTime(lines.String()); text != c.want {
+			t.Errorf("%v: got %q, want %q", c.args, text, c.want)
+		}
+	}
+	for _, args := range [][]string{{"--log-level", "loud"}, {"--log-format", "xml"}} {
+		if _, _, err := parse(t, append([]string{"serve"}, args...)...); err == nil {
+			t.Errorf("%v: accepted", args)
+		}
+	}
+}
