@@ -283,6 +283,7 @@ func (e *Engine) applyCancels() {
 	for _, t := range e.cancels {
 		if finish, _ := t.sequence.Finish(); finish == sched.Unfinished {
 			e.scheduler.Cancel(&t.sequence)
+			e.counts.end(t, time.Now())
 			e.outbox = append(e.outbox, parcel{task: t, event: Event{Token: -1, Finish: FinishCancelled}, last: true, send: true})
 		}
 	}

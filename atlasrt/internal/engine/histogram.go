@@ -6,8 +6,19 @@ import (
 	"time"
 )
 
-// Bounds are the upper ends of a Histogram's buckets, in seconds: from host work between steps to requests that wait for minutes.
-var Bounds = [...]float64{10e-6, 20e-6, 30e-6, 50e-6, .0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 60, 120, 300}
+// Bounds are the upper ends of a Histogram's buckets, in seconds: from host work between steps to requests that take hours.
+// vLLM's bounds for times of requests and tokens are among them.
+var Bounds = [...]float64{10e-6, 20e-6, 30e-6, 50e-6, .0001, .0002, .0005, .001, .002, .005, .01, .02, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, .8,
+	1, 1.5, 2, 2.5, 5, 7.5, 10, 15, 20, 30, 40, 50, 60, 80, 120, 240, 300, 480, 960, 1920, 7680}
+
+// RowBounds are the upper ends of a RowHistogram's buckets, and vLLM's for tokens of a step.
+var RowBounds = [...]int{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
+
+// RowHistogram counts steps by their rows.
+type RowHistogram struct {
+	Counts [len(RowBounds) + 1]uint64 // by bucket, the last one is what is more than all RowBounds
+	Sum    uint64                     // rows
+}
 
 // Histogram counts durations.
 type Histogram struct {
@@ -68,5 +79,28 @@ func (t *times) snapshot() (h Histogram) {
 		h.Counts[i] = t.counts[i].Load()
 	}
 	h.Sum = float64(t.nanoseconds.Load()) / 1e9
+	return h
+}
+
+// sizes is a RowHistogram that one goroutine adds to while others read it.
+type sizes struct {
+	counts [len(RowBounds) + 1]atomic.Uint64
+	sum    atomic.Uint64
+}
+
+func (s *sizes) add(rows int) {
+	i := 0
+	for i < len(RowBounds) && rows > RowBounds[i] {
+		i++
+	}
+	s.counts[i].Add(1)
+	s.sum.Add(uint64(rows))
+}
+
+func (s *sizes) snapshot() (h RowHistogram) {
+	for i := range s.counts {
+		h.Counts[i] = s.counts[i].Load()
+	}
+	h.Sum = s.sum.Load()
 	return h
 }

@@ -1,24 +1,26 @@
 package engine
 
 import (
+	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
 
 func TestHistogram(t *testing.T) {
 	var all times
-	for _, d := range []time.Duration{-1, 0, 10 * time.Microsecond, 11 * time.Microsecond, time.Second, time.Hour} {
+	for _, d := range []time.Duration{-1, 0, 10 * time.Microsecond, 11 * time.Microsecond, time.Second, 3 * time.Hour} {
 		all.add(d)
 	}
 	h := all.snapshot()
-	want := Histogram{Sum: 3601.000021}
-	want.Counts[0], want.Counts[1], want.Counts[16], want.Counts[len(Bounds)] = 3, 1, 1, 1
-	if h.Counts != want.Counts || math.Abs(h.Sum-want.Sum) > 1e-6 || h.Count() != 6 {
+	want := Histogram{Sum: 10801.000021}
+	want.Counts[0], want.Counts[1], want.Counts[slices.Index(Bounds[:], 1)], want.Counts[len(Bounds)] = 3, 1, 1, 1
+	if h.Counts != want.Counts || math.Abs(h.Sum-want.Sum) > 1e-5 || h.Count() != 6 {
 		t.Errorf("got %+v, %d in all; want %+v", h, h.Count(), want)
 	}
 	cases := []struct{ q, want float64 }{{0.01, 10e-6}, {0.5, 10e-6}, {0.6, 20e-6}, {0.8, 1}, {1, math.Inf(1)}}
-	if more := h.Since(Histogram{Counts: h.Counts, Sum: 3600}); more.Count() != 0 || math.Abs(more.Sum-1.000021) > 1e-6 {
+	if more := h.Since(Histogram{Counts: h.Counts, Sum: 10800}); more.Count() != 0 || math.Abs(more.Sum-1.000021) > 1e-6 {
 		t.Errorf("since all of them there are %d of %v seconds", more.Count(), more.Sum)
 	}
 	for _, c := range cases {
@@ -52,11 +54,52 @@ func TestTimes(t *testing.T) {
 		{"prefill", s.Prefill, 2, 4 * 0.002},
 		{"first token", s.FirstToken, 2, 12 * 0.002},
 		{"step", s.Step, s.Steps, 10 * 0.002},
+		{"decode", s.Decode, 2, 6 * 0.002},
+		{"inference", s.Inference, 2, 10 * 0.002},
+		{"per token", s.PerToken, 2, 2 * 0.002},
 		{"host", s.Host, s.DecodeSteps - 1, 0}, // before the first no tokens were read
 	} {
 		if c.got.Count() != c.count || c.got.Sum < c.least {
 			t.Errorf("%s: got %d of %v seconds in all, want %d of at least %v", c.what, c.got.Count(), c.got.Sum, c.count, c.least)
 		}
+	}
+}
+
+// A request that is cancelled has its times as well; one without a token has none of decoding.
+func TestTimesOfCancelledRequests(t *testing.T) {
+	f := newFixture(t, func(c *Config, _ *fixture) { c.MaxSequences = 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	events, err := f.Submit(ctx, greedy([]int32{1}, 300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := f.Submit(ctx, greedy([]int32{2}, 300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-events
+	cancel()
+	read(events)
+	read(waiting)
+	if s := f.settle(t); s.Decode.Count() != 1 || s.Inference.Count() != 1 || s.Inference.Sum < s.Decode.Sum {
+		t.Errorf("decode %+v, inference %+v, want one of each", s.Decode, s.Inference)
+	}
+}
+
+// Steps are counted by their rows.
+func TestRows(t *testing.T) {
+	f := newFixture(t, func(c *Config, _ *fixture) { c.ChunkTokens = 8 })
+	read(f.submit(t, greedy(make([]int32, 17), 3))) // 8, 8, 1, and two that decode
+	s := f.settle(t)
+	if want := (RowHistogram{Counts: [len(RowBounds) + 1]uint64{3, 2}, Sum: 19}); s.Rows != want {
+		t.Errorf("got %+v, want %+v", s.Rows, want)
+	}
+	var all sizes
+	for _, rows := range []int{0, 1, 2, 16384, 16385} {
+		all.add(rows)
+	}
+	if h := all.snapshot(); h.Counts[0] != 2 || h.Counts[1] != 1 || h.Counts[len(RowBounds)-1] != 1 || h.Counts[len(RowBounds)] != 1 || h.Sum != 32772 {
+		t.Errorf("got %+v", h)
 	}
 }
 

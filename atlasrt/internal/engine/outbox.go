@@ -67,12 +67,16 @@ func (e *Engine) pack(f *flight) {
 		case c.Sample:
 			p.send, p.last = true, finish != sched.Unfinished
 			if !t.started {
+				t.first = e.ended
 				e.counts.prefill.add(e.ended.Sub(t.launched))
 				e.counts.firstToken.add(e.ended.Sub(t.submitted))
 			}
 			p.event = t.next(finish)
 			p.logProb = t.request.LogProbs >= 0
 			e.counts.generated.Add(1)
+		}
+		if p.last {
+			e.counts.end(t, e.ended)
 		}
 		if p.send || p.scoredRows > 0 {
 			e.outbox = append(e.outbox, p)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 )
@@ -13,6 +14,9 @@ type Stats struct {
 
 	BlocksFree, BlocksUsed, BlocksCached, BlocksTotal int // free + used + cached = total
 
+	BlockTokens int  // that a block holds
+	Sharing     bool // prompts are looked up in the cache
+
 	Steps, DecodeSteps, FailedSteps uint64
 	PromptTokens, GeneratedTokens   uint64 // prompt tokens computed or found in the cache; tokens handed out
 	PrefixQueries, PrefixHits       uint64 // prompt tokens looked up in the prefix cache, and found
@@ -22,21 +26,28 @@ type Stats struct {
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
 	ReplayedFull, ReplayedPiecewise uint64 // steps; all others were launched kernel by kernel
 
-	Queue      Histogram // of requests, from Submit to the launch of the first step that they are in
-	Prefill    Histogram // of requests, from there to the first token
-	FirstToken Histogram // of requests, from Submit to the first token
-	Step       Histogram // of steps: from its launch, or the end of the one before, to its end
-	Host       Histogram // from having read a step's tokens to having launched the next, where both only decoded and the next was not recorded
+	Queue      Histogram    // of requests, from Submit to the launch of the first step that they are in
+	Prefill    Histogram    // of requests, from there to the first token
+	FirstToken Histogram    // of requests, from Submit to the first token
+	Decode     Histogram    // of requests that had a token and ended, from the first token to the end
+	Inference  Histogram    // of these, from the launch of their first step to the end
+	PerToken   Histogram    // of these, Decode by tokens behind the first, where there are any
+	Step       Histogram    // of steps: from its launch, or the end of the one before, to its end
+	Rows       RowHistogram // of steps
+	Host       Histogram    // from having read a step's tokens to having launched the next, where both only decoded and the next was not recorded
 }
 
 // counters are what Stats reports of the loop.
 type counters struct {
 	steps, decodeSteps, failedSteps, generated atomic.Uint64
 	queue, prefill, firstToken, stepTime, host times
+	decode, inference, perToken                times
+	rows                                       sizes
 }
 
 func (c *counters) step(plan *sched.Plan, err error) {
 	c.steps.Add(1)
+	c.rows.add(plan.Rows)
 	if plan.Decode() {
 		c.decodeSteps.Add(1)
 	}
@@ -45,10 +56,24 @@ func (c *counters) step(plan *sched.Plan, err error) {
 	}
 }
 
+// end counts the times of a request that ended, if it ever had a token.
+func (c *counters) end(t *task, now time.Time) {
+	if !t.started {
+		return
+	}
+	decode := now.Sub(t.first)
+	c.decode.add(decode)
+	c.inference.add(now.Sub(t.launched))
+	if n := len(t.sequence.Generated()); n > 1 {
+		c.perToken.add(decode / time.Duration(n-1))
+	}
+}
+
 // Stats is a snapshot.
 func (e *Engine) Stats() Stats {
 	e.mutex.Lock()
 	s := Stats{Running: e.scheduler.Running(), BlocksTotal: e.runner.config.Blocks}
+	s.BlockTokens, s.Sharing = e.runner.config.BlockSize, !e.runner.config.NoPrefixSharing
 	s.Waiting, s.WaitingTokens = e.scheduler.Waiting()
 	s.BlocksFree, s.BlocksUsed, s.BlocksCached = e.cache.Counts()
 	c := e.scheduler.Counts()
@@ -61,6 +86,7 @@ func (e *Engine) Stats() Stats {
 	s.GraphCaptures, s.GraphFallbacks = g.captures.Load(), g.fallbacks.Load()
 	s.ReplayedFull, s.ReplayedPiecewise = g.replayedFull.Load(), g.replayedParts.Load()
 	s.Queue, s.Prefill, s.FirstToken = e.counts.queue.snapshot(), e.counts.prefill.snapshot(), e.counts.firstToken.snapshot()
-	s.Step, s.Host = e.counts.stepTime.snapshot(), e.counts.host.snapshot()
+	s.Step, s.Host, s.Rows = e.counts.stepTime.snapshot(), e.counts.host.snapshot(), e.counts.rows.snapshot()
+	s.Decode, s.Inference, s.PerToken = e.counts.decode.snapshot(), e.counts.inference.snapshot(), e.counts.perToken.snapshot()
 	return s
 }

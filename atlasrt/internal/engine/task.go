@@ -22,7 +22,7 @@ type task struct {
 	scored  []sample.TokenLogProb // of the prompt, so far
 	started bool                  // its first event is on its way
 
-	submitted, launched time.Time // launched is of the first step that it is in
+	submitted, launched, first time.Time // launched is of the first step that it is in, first when it had a token
 }
 
 // eventRoom is how many events wait for a consumer before they cost the engine more than a send.

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,12 +21,15 @@ type collector struct {
 	source     Source
 	samples    []sample
 	histograms []histogram
+	rows       *prometheus.Desc
+	cache      *prometheus.Desc
 }
 
-// histogram is a distribution that the engine keeps, and how to read it.
+// histogram is a distribution that the engine keeps, how to read it, and which of its bounds are shown.
 type histogram struct {
 	description *prometheus.Desc
 	value       func(*engine.Stats) *engine.Histogram
+	bounds      []float64 // among engine.Bounds
 }
 
 // sample is one metric and how to read it.
@@ -47,9 +52,13 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	}
 	gauge("vllm:num_requests_running", "Requests that compute.", func(s engine.Stats) float64 { return float64(s.Running) })
 	gauge("vllm:num_requests_waiting", "Requests that wait.", func(s engine.Stats) float64 { return float64(s.Waiting) })
-	gauge("vllm:kv_cache_usage_perc", "Share of cache blocks that running requests hold, from 0 to 1.", usage)
-	counter("vllm:prefix_cache_queries", "Prompt tokens looked up in the prefix cache.", func(s engine.Stats) float64 { return float64(s.PrefixQueries) })
-	counter("vllm:prefix_cache_hits", "Prompt tokens found in the prefix cache.", func(s engine.Stats) float64 { return float64(s.PrefixHits) })
+	for _, name := range []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"} { // the second is the older one
+		gauge(name, "Share of cache blocks that running requests hold, from 0 to 1.", usage)
+	}
+	for _, prefix := range []string{"vllm:", "vllm:gpu_"} {
+		counter(prefix+"prefix_cache_queries", "Prompt tokens looked up in the prefix cache.", func(s engine.Stats) float64 { return float64(s.PrefixQueries) })
+		counter(prefix+"prefix_cache_hits", "Prompt tokens found in the prefix cache.", func(s engine.Stats) float64 { return float64(s.PrefixHits) })
+	}
 	counter("vllm:num_preemptions", "Times that a request gave its cache blocks up.", func(s engine.Stats) float64 { return float64(s.Preemptions) })
 	counter("vllm:prompt_tokens", "Prompt tokens computed or found in the cache.", func(s engine.Stats) float64 { return float64(s.PromptTokens) })
 	counter("vllm:generation_tokens", "Tokens generated.", func(s engine.Stats) float64 { return float64(s.GeneratedTokens) })
@@ -69,14 +78,19 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	counter("atlasrt_graph_fallbacks", "Times that recording a step failed and a weaker mode took over.", func(s engine.Stats) float64 { return float64(s.GraphFallbacks) })
 	counter("atlasrt_full_replays", "Steps that were replayed whole.", func(s engine.Stats) float64 { return float64(s.ReplayedFull) })
 	counter("atlasrt_piecewise_replays", "Steps that were replayed in pieces.", func(s engine.Stats) float64 { return float64(s.ReplayedPiecewise) })
-	times := func(name, help string, value func(*engine.Stats) *engine.Histogram) {
-		c.histograms = append(c.histograms, histogram{prometheus.NewDesc(name, help, nil, labels), value})
+	times := func(name, help string, bounds []float64, value func(*engine.Stats) *engine.Histogram) {
+		c.histograms = append(c.histograms, histogram{prometheus.NewDesc(name, help, nil, labels), value, bounds})
 	}
-	times("vllm:request_queue_time_seconds", "From a request's arrival in the engine to its first step.", func(s *engine.Stats) *engine.Histogram { return &s.Queue })
-	times("vllm:request_prefill_time_seconds", "From a request's first step to its first token.", func(s *engine.Stats) *engine.Histogram { return &s.Prefill })
-	times("atlasrt_first_token_seconds", "From a request's arrival in the engine to its first token.", func(s *engine.Stats) *engine.Histogram { return &s.FirstToken })
-	times("atlasrt_step_seconds", "One step of the engine, from its launch or the end of the one before.", func(s *engine.Stats) *engine.Histogram { return &s.Step })
-	times("atlasrt_step_host_seconds", "From reading the tokens of a decode step to having launched the next.", func(s *engine.Stats) *engine.Histogram { return &s.Host })
+	times("vllm:request_queue_time_seconds", "From a request's arrival in the engine to its first step.", requestSeconds, func(s *engine.Stats) *engine.Histogram { return &s.Queue })
+	times("vllm:request_prefill_time_seconds", "From a request's first step to its first token.", requestSeconds, func(s *engine.Stats) *engine.Histogram { return &s.Prefill })
+	times("vllm:request_decode_time_seconds", "From a request's first token to its end.", requestSeconds, func(s *engine.Stats) *engine.Histogram { return &s.Decode })
+	times("vllm:request_inference_time_seconds", "From a request's first step to its end.", requestSeconds, func(s *engine.Stats) *engine.Histogram { return &s.Inference })
+	times("vllm:request_time_per_output_token_seconds", "Mean time of a request's tokens behind the first.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.PerToken })
+	times("atlasrt_first_token_seconds", "From a request's arrival in the engine to its first token.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.FirstToken })
+	times("atlasrt_step_seconds", "One step of the engine, from its launch or the end of the one before.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Step })
+	times("atlasrt_step_host_seconds", "From reading the tokens of a decode step to having launched the next.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Host })
+	c.rows = prometheus.NewDesc("vllm:iteration_tokens_total", "Tokens of one step of the engine.", nil, labels)
+	c.cache = prometheus.NewDesc("vllm:cache_config_info", "How the cache is made; the value is 1.", []string{"block_size", "num_gpu_blocks", "enable_prefix_caching"}, labels)
 	gauge("atlasrt_heartbeat_age_seconds", "Since the engine last began a step; 0 while it has nothing to do.", func(engine.Stats) float64 {
 		return max(time.Since(source.Heartbeat()).Seconds(), 0)
 	})
@@ -98,6 +112,8 @@ func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, h := range c.histograms {
 		descriptions <- h.description
 	}
+	descriptions <- c.rows
+	descriptions <- c.cache
 }
 
 // Collect implements prometheus.Collector: all samples of a scrape come from one snapshot.
@@ -108,11 +124,24 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 	for _, h := range c.histograms {
 		value := h.value(&stats)
-		buckets, below := make(map[float64]uint64, len(engine.Bounds)), uint64(0)
+		buckets, below := make(map[float64]uint64, len(h.bounds)), uint64(0)
 		for i, bound := range engine.Bounds {
 			below += value.Counts[i]
-			buckets[bound] = below
+			if slices.Contains(h.bounds, bound) {
+				buckets[bound] = below
+			}
 		}
 		metrics <- prometheus.MustNewConstHistogram(h.description, value.Count(), value.Sum, buckets)
 	}
+	buckets, below := make(map[float64]uint64, len(engine.RowBounds)), uint64(0)
+	for i, bound := range engine.RowBounds {
+		below += stats.Rows.Counts[i]
+		buckets[float64(bound)] = below
+	}
+	metrics <- prometheus.MustNewConstHistogram(c.rows, below+stats.Rows.Counts[len(engine.RowBounds)], float64(stats.Rows.Sum), buckets)
+	sharing := "False" // as vLLM writes it
+	if stats.Sharing {
+		sharing = "True"
+	}
+	metrics <- prometheus.MustNewConstMetric(c.cache, prometheus.GaugeValue, 1, strconv.Itoa(stats.BlockTokens), strconv.Itoa(stats.BlocksTotal), sharing)
 }

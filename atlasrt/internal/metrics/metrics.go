@@ -47,20 +47,22 @@ const (
 type Metrics struct {
 	handler http.Handler
 
-	firstToken, interToken, endToEnd prometheus.Histogram
-	prompt, generation               prometheus.Histogram
-	choices, maxTokens               prometheus.Histogram
-	finished                         *prometheus.CounterVec
-	cancelled, rejected, limits      *prometheus.CounterVec
-	unknown                          prometheus.Counter
+	firstToken, endToEnd         prometheus.Histogram
+	interToken                   [2]prometheus.Histogram // under its name, and the older one
+	prompt, generation, computed prometheus.Histogram
+	choices, maxTokens           prometheus.Histogram
+	finished                     *prometheus.CounterVec
+	cancelled, rejected, limits  *prometheus.CounterVec
+	unknown                      prometheus.Counter
 }
 
-// Bounds of histograms.
+// Bounds of histograms: those of vLLM, and some below for times between tokens.
 var (
-	fastSeconds = []float64{.001, .0025, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640}
-	slowSeconds = []float64{.05, .1, .3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960}
-	tokenCounts = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000}
-	fewCounts   = []float64{1, 2, 4, 8, 16, 32, 64, 128}
+	firstSeconds   = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	tokenSeconds   = []float64{.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	requestSeconds = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	tokenCounts    = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000}
+	fewCounts      = []float64{1, 2, 5, 10, 20}
 )
 
 // New makes the metrics of a model, whose engine is asked at each scrape.
@@ -78,11 +80,15 @@ func New(model string, engine Source) *Metrics {
 		return c
 	}
 	m := &Metrics{
-		firstToken: histogram("vllm:time_to_first_token_seconds", "From a request's arrival to its first token.", fastSeconds),
-		interToken: histogram("vllm:inter_token_latency_seconds", "Between pieces of one answer.", fastSeconds),
-		endToEnd:   histogram("vllm:e2e_request_latency_seconds", "From a request's arrival to the end of its answer.", slowSeconds),
+		firstToken: histogram("vllm:time_to_first_token_seconds", "From a request's arrival to its first token.", firstSeconds),
+		interToken: [2]prometheus.Histogram{
+			histogram("vllm:inter_token_latency_seconds", "Between pieces of one answer.", tokenSeconds),
+			histogram("vllm:time_per_output_token_seconds", "The same as vllm:inter_token_latency_seconds.", tokenSeconds),
+		},
+		endToEnd:   histogram("vllm:e2e_request_latency_seconds", "From a request's arrival to the end of its answer.", requestSeconds),
 		prompt:     histogram("vllm:request_prompt_tokens", "Prompt tokens of a request.", tokenCounts),
 		generation: histogram("vllm:request_generation_tokens", "Generated tokens of a request.", tokenCounts),
+		computed:   histogram("vllm:request_prefill_kv_computed_tokens", "Prompt tokens of a request that were not found in the cache.", tokenCounts),
 		choices:    histogram("vllm:request_params_n", "Answers asked for to one prompt.", fewCounts),
 		maxTokens:  histogram("vllm:request_params_max_tokens", "The max_tokens of requests that have one.", tokenCounts),
 		finished:   counters("vllm:request_success_total", "Answers that ended, by reason.", "finished_reason"),
@@ -122,13 +128,18 @@ func (m *Metrics) Admitted(choices, maxTokens int) {
 func (m *Metrics) FirstToken(d time.Duration) { m.firstToken.Observe(d.Seconds()) }
 
 // NextToken counts the time between two pieces of one answer.
-func (m *Metrics) NextToken(d time.Duration) { m.interToken.Observe(d.Seconds()) }
+func (m *Metrics) NextToken(d time.Duration) {
+	for _, h := range m.interToken {
+		h.Observe(d.Seconds())
+	}
+}
 
 // Choice counts an answer that ended, by Stop, Length or Abort.
 func (m *Metrics) Choice(reason string) { m.finished.WithLabelValues(reason).Inc() }
 
-// Finished counts a whole request that was answered to its end.
-func (m *Metrics) Finished(d time.Duration, prompt, generated int) {
+// Finished counts a whole request that was answered to its end. Of its prompt some tokens were found in the cache.
+func (m *Metrics) Finished(d time.Duration, prompt, cached, generated int) {
+	m.computed.Observe(float64(max(prompt-cached, 0)))
 	m.endToEnd.Observe(d.Seconds())
 	m.prompt.Observe(float64(prompt))
 	m.generation.Observe(float64(generated))

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +24,15 @@ func scrape(m *Metrics) string {
 func TestScrape(t *testing.T) {
 	s := &source{engine.Stats{Running: 2, Waiting: 3, BlocksUsed: 1, BlocksFree: 3, BlocksTotal: 4, PromptTokens: 7, GeneratedTokens: 9, PrefixHits: 5, Preemptions: 6}}
 	s.stats.Step.Counts[1], s.stats.Step.Counts[len(engine.Bounds)], s.stats.Step.Sum = 2, 1, 400.5
+	s.stats.BlockTokens, s.stats.Sharing = 16, true
+	s.stats.Rows.Counts[1], s.stats.Rows.Counts[len(engine.RowBounds)], s.stats.Rows.Sum = 2, 1, 20_014
+	s.stats.Decode.Counts[slices.Index(engine.Bounds[:], .4)], s.stats.Decode.Sum = 1, .35
 	s.stats.GraphFallbacks, s.stats.ReplayedPiecewise = 1, 8
 	m := New("tiny", s)
 	m.FirstToken(30 * time.Millisecond)
-	m.Finished(time.Second, 7, 9)
+	m.NextToken(20 * time.Millisecond)
+	m.Finished(time.Second, 7, 5, 9)
+	m.Admitted(3, 0)
 	m.Choice(Stop)
 	m.Cancelled(ClientGone)
 	m.Rejected(QueueFull)
@@ -36,6 +42,22 @@ func TestScrape(t *testing.T) {
 		`vllm:num_requests_running{engine="0",model_name="tiny"} 2`,
 		`vllm:num_requests_waiting{engine="0",model_name="tiny"} 3`,
 		`vllm:kv_cache_usage_perc{engine="0",model_name="tiny"} 0.25`,
+		`vllm:gpu_cache_usage_perc{engine="0",model_name="tiny"} 0.25`,
+		`vllm:gpu_prefix_cache_hits_total{engine="0",model_name="tiny"} 5`,
+		`vllm:cache_config_info{block_size="16",enable_prefix_caching="True",engine="0",model_name="tiny",num_gpu_blocks="4"} 1`,
+		`vllm:iteration_tokens_total_bucket{engine="0",model_name="tiny",le="1"} 0`,
+		`vllm:iteration_tokens_total_bucket{engine="0",model_name="tiny",le="16384"} 2`,
+		`vllm:iteration_tokens_total_count{engine="0",model_name="tiny"} 3`,
+		`vllm:iteration_tokens_total_sum{engine="0",model_name="tiny"} 20014`,
+		`vllm:request_decode_time_seconds_bucket{engine="0",model_name="tiny",le="0.3"} 0`,
+		`vllm:request_decode_time_seconds_bucket{engine="0",model_name="tiny",le="0.5"} 1`,
+		`vllm:request_decode_time_seconds_bucket{engine="0",model_name="tiny",le="7680"} 1`,
+		`vllm:request_inference_time_seconds_count{engine="0",model_name="tiny"} 0`,
+		`vllm:request_time_per_output_token_seconds_bucket{engine="0",model_name="tiny",le="0.025"} 0`,
+		`vllm:inter_token_latency_seconds_bucket{engine="0",model_name="tiny",le="0.025"} 1`,
+		`vllm:time_per_output_token_seconds_bucket{engine="0",model_name="tiny",le="0.025"} 1`,
+		`vllm:request_prefill_kv_computed_tokens_sum{engine="0",model_name="tiny"} 2`,
+		`vllm:request_params_n_bucket{engine="0",model_name="tiny",le="5"} 1`,
 		`vllm:prompt_tokens_total{engine="0",model_name="tiny"} 7`,
 		`vllm:generation_tokens_total{engine="0",model_name="tiny"} 9`,
 		`vllm:prefix_cache_hits_total{engine="0",model_name="tiny"} 5`,
@@ -60,6 +82,18 @@ func TestScrape(t *testing.T) {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("the scrape lacks %s", want)
 		}
+	}
+}
+
+// What the engine keeps has a bound wherever vLLM has one.
+func TestBounds(t *testing.T) {
+	for _, bound := range requestSeconds {
+		if !slices.Contains(engine.Bounds[:], bound) {
+			t.Errorf("the engine does not tell times above and below %v s apart", bound)
+		}
+	}
+	if !slices.IsSorted(engine.Bounds[:]) || !slices.IsSorted(engine.RowBounds[:]) {
+		t.Error("bounds are not in order")
 	}
 }
 

@@ -62,7 +62,7 @@ func (s *Server) serve(c *gin.Context, x *exchange) {
 		s.end(c, err)
 		return
 	}
-	s.metrics.Finished(time.Since(x.arrived), e.usage.Prompt, e.usage.Completion)
+	s.metrics.Finished(time.Since(x.arrived), e.usage.Prompt, e.usage.Cached, e.usage.Completion)
 }
 
 func (x *exchange) usage(j *job) completion.Usage {
