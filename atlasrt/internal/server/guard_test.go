@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 )
 
 // Which routes need a key, and what counts as one (T111, T112).
@@ -164,6 +166,23 @@ func TestDrain(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("patient %v: %v", patient, err)
 		}
+	}
+}
+
+// A request that a drain turns away before it began is told when to come again, in a stream that is open as its last event.
+func TestTurnedAwayRequests(t *testing.T) {
+	r := newRig(t, func(engineRequest) reply { return reply{err: engine.ErrDraining, wait: 20 * time.Millisecond} }, nil)
+	got := r.post("/v1/chat/completions", hello)
+	if got.status != 503 || got.header.Get("Retry-After") != "5" || at(object(t, got.body), "error", "code") != "model_not_ready" {
+		t.Errorf("whole: %d %v %s", got.status, got.header, got.body)
+	}
+	got = r.post("/v1/chat/completions", streamed)
+	documents, done := events(t, got.body)
+	if done || len(documents) == 0 || at(documents[len(documents)-1], "error", "code") != "model_not_ready" {
+		t.Errorf("stream: %s", got.body)
+	}
+	if n := r.metric(`atlasrt_rejected_total{cause="draining"`); n != "2" {
+		t.Errorf("%s are counted, want 2", n)
 	}
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"math"
 	"net/http"
@@ -51,7 +50,7 @@ func (s *Server) observe(c *gin.Context) {
 	case method == http.MethodGet || method == http.MethodHead:
 		level = slog.LevelDebug
 	}
-	s.log.LogAttrs(context.WithoutCancel(c.Request.Context()), level, "request",
+	s.log.LogAttrs(c.Request.Context(), level, "request",
 		append([]slog.Attr{slog.String("id", c.Writer.Header().Get(requestID)), slog.String("method", method), slog.String("route", route),
 			slog.Int("status", c.Writer.Status())}, e.attributes(start)...)...)
 }
