@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
+	"github.com/atlas-inference/atlas/atlasrt/device/cpu/cgroup"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 )
 
@@ -50,10 +52,26 @@ func (c *doctorCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	free, total := d.Memory()
-	fmt.Printf("processors: %d; memory: %s free of %s\n", d.Threads(), formatBytes(free), formatBytes(total))
+	limits, unread := d.Limits()
+	fmt.Printf("processors: %d of this process, CPU quota %s: %d threads\n", runtime.NumCPU(), quota(limits), d.Threads())
+	free, total, limit := d.BoundMemory()
+	if limit != "" {
+		limit = ", limit of a control group: " + limit
+	}
+	fmt.Printf("memory: %s free of %s%s\n", formatBytes(free), formatBytes(total), limit)
+	if unread != nil {
+		fmt.Printf("not read, and taken as no limit: %v\n", unread)
+	}
 	if usable == 0 {
 		return fmt.Errorf("no kernels can run here")
 	}
 	return nil
+}
+
+// quota says how many processors control groups let this process keep busy.
+func quota(l cgroup.Limits) string {
+	if l.Processors == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.4g", l.Processors)
 }

@@ -22,7 +22,7 @@ import (
 type hardwareFlags struct {
 	Hardware string `help:"Kernels to run, such as cpu-x86-64-v3; empty: the best that this machine can run."`
 	Kernels  string `help:"Folder with HARDWARE/image.zst, in place of the kernels that the program carries; a server takes up what is built there while it runs." type:"existingdir"`
-	Threads  int    `help:"Threads that run kernels; 0: one for each processor."`
+	Threads  int    `help:"Threads that run kernels; 0: one for each processor that the CPU quota keeps busy."`
 	GPU      int    `name:"gpu" help:"Which GPU, counted from 0."`
 	AMX      bool   `name:"amx" help:"On a CPU, use its matrix tiles for prompts: faster where it has them."`
 	Exact    bool   `help:"A row's bits never depend on its batch, and on a CPU activations stay in f32: slower, for comparing."`
@@ -120,7 +120,7 @@ type sizeFlags struct {
 	MaxBatchTokens int    `help:"Most rows of one step; 0: 512."`
 	BlockSize      int    `help:"Tokens of a cache block; 0: 16."`
 	KVType         string `help:"How keys and values are kept; auto is bf16, or f32 with --exact." enum:"auto,bf16,f32" default:"auto"`
-	Memory         string `help:"Most memory in all, such as 8GiB; empty: nine tenths of what is free."`
+	Memory         string `help:"Most memory in all, such as 8GiB; empty: nine tenths of what is free on the machine and in its control groups."`
 
 	KeepActivations bool `help:"Never round activations to FP8. Without it steps of many rows do on an H200 where the checkpoint asks for it (FP8 blocks with dynamic activations), unless --exact is given."`
 }

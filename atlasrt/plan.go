@@ -8,8 +8,6 @@ import (
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/tw"
-
-	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 )
 
 // planCommand answers "does it fit" before anything is loaded.
@@ -24,7 +22,7 @@ func (c *planCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	m, err := engine.Plan(p.Need())
+	m, err := p.Plan()
 	if err != nil {
 		return err
 	}
@@ -41,6 +39,7 @@ func (c *planCommand) Run() error {
 		_ = table.Append(row.what, fmt.Sprint(row.bytes), formatBytes(row.bytes))
 	}
 	_ = table.Render()
+	fmt.Printf("limit: %s\n", p.Bound)
 	fmt.Printf("cache: %d blocks of %d tokens (%s each) hold %d tokens: %d sequences of %d tokens at a time, %d at most\n",
 		m.Blocks, p.Sizes.BlockSize, formatBytes(m.BlockBytes), m.Tokens, m.Tokens/p.Sizes.MaxContext, p.Sizes.MaxContext, p.Sizes.MaxSequences)
 	return nil

@@ -7,6 +7,8 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -15,12 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/device/cpu/cgroup"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
 // Device is this computer's processor.
 type Device struct {
 	threads int
+	root    fs.FS // the system's files
 
 	mu     sync.Mutex
 	blocks map[op.Ptr][]byte
@@ -28,19 +32,31 @@ type Device struct {
 }
 
 // New makes the device. Kernels run on threads threads, the caller's own among them; 0 means one for each processor
-// that this process may use.
+// that this process may use and that its control groups let it keep busy, 256 at most.
 func New(threads int) (*Device, error) {
-	if threads == 0 {
-		threads = runtime.NumCPU()
-	}
-	if threads < 1 || threads > 256 {
-		return nil, fmt.Errorf("%d threads: choose 1 to 256", threads)
-	}
-	return &Device{threads: threads, blocks: map[op.Ptr][]byte{}}, nil
+	return newDevice(threads, runtime.NumCPU(), os.DirFS("/"))
 }
+
+func newDevice(threads, processors int, root fs.FS) (*Device, error) {
+	d := &Device{threads: threads, root: root, blocks: map[op.Ptr][]byte{}}
+	if threads == 0 {
+		limits, _ := d.Limits()
+		d.threads = min(limits.Threads(processors), mostThreads)
+	}
+	if d.threads < 1 || d.threads > mostThreads {
+		return nil, fmt.Errorf("%d threads: choose 1 to %d", threads, mostThreads)
+	}
+	return d, nil
+}
+
+// mostThreads is how many threads a pool can have.
+const mostThreads = 256
 
 // Threads is how many threads run kernels.
 func (d *Device) Threads() int { return d.threads }
+
+// Limits are what the control groups of this process allow it. The error says what of them cannot be read; the others hold.
+func (d *Device) Limits() (cgroup.Limits, error) { return cgroup.Read(d.root) }
 
 // Alloc takes zeroed memory in whole pages, on huge pages where the system gives them.
 func (d *Device) Alloc(bytes int64) (op.Ptr, error) {
@@ -77,8 +93,17 @@ func (d *Device) CopyOut(to []byte, from op.Ptr) error {
 	return nil
 }
 
-// Memory reports what is free and what there is, the limits of this process's control group included.
-func (d *Device) Memory() (free, total int64) { return systemMemory() }
+// Memory reports what is free and what there is, the limits of this process's control groups included.
+func (d *Device) Memory() (free, total int64) {
+	free, total, _ = d.BoundMemory()
+	return free, total
+}
+
+// BoundMemory is Memory and the file of the control group that bounds it; "" where only the machine does.
+func (d *Device) BoundMemory() (free, total int64, limit string) {
+	limits, _ := d.Limits()
+	return systemMemory(d.root, limits.Memory)
+}
 
 // Close gives all memory back. Images stay loaded: their threads are resident.
 func (d *Device) Close() error {

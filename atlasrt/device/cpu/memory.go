@@ -1,14 +1,14 @@
 package cpu
 
 import (
-	"math"
-	"os"
+	"io/fs"
 	"strconv"
 	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/atlas-inference/atlas/atlasrt/device/cpu/cgroup"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -40,9 +40,10 @@ func memory(p op.Ptr, n int) []byte {
 // the memory is not the Go heap's.
 func pointer(p op.Ptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// systemMemory reads /proc/meminfo and the control group's limit; zeros where neither can be read.
-func systemMemory() (free, total int64) {
-	text, _ := os.ReadFile("/proc/meminfo")
+// systemMemory reads meminfo below root's proc and the bound of control groups; zeros where neither can be read. limit is the file of the
+// bound; "" where the machine's memory is all there is.
+func systemMemory(root fs.FS, bound cgroup.Memory) (free, total int64, limit string) {
+	text, _ := fs.ReadFile(root, "proc/meminfo")
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
@@ -56,19 +57,8 @@ func systemMemory() (free, total int64) {
 			free = kib << 10
 		}
 	}
-	if limit := number("/sys/fs/cgroup/memory.max"); limit < total {
-		total = limit
-		free = min(free, limit-min(limit, number("/sys/fs/cgroup/memory.current")))
+	if bound.From == "" || bound.Limit >= total && bound.Free >= free {
+		return free, total, ""
 	}
-	return free, total
-}
-
-// number reads a file that holds one number; the largest where it holds none ("max") or is not there.
-func number(path string) int64 {
-	text, _ := os.ReadFile(path)
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return math.MaxInt64
-	}
-	return n
+	return min(free, bound.Free), min(total, bound.Limit), bound.From
 }

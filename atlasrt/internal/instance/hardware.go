@@ -11,6 +11,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
+	"github.com/atlas-inference/atlas/atlasrt/device/cpu/cgroup"
 	"github.com/atlas-inference/atlas/atlasrt/device/cuda"
 )
 
@@ -19,7 +20,7 @@ type Hardware struct {
 	Bundles []*bundle.Bundle // what the program was linked with, the best first
 	Name    string           // of one of them; empty: the first that this machine can run
 	Kernels string           // a folder with <hardware>/image.zst that takes the place of the linked images
-	Threads int              // of a CPU; 0: one for each processor
+	Threads int              // of a CPU; 0: one for each processor that control groups let it keep busy
 	GPU     int              // which one, where there are several
 	Model   string           // name of the checkpoint, for kernels made for it; empty: none of those
 	Exact   bool             // activations stay in f32 everywhere
@@ -123,6 +124,24 @@ func (t *Target) Threads() int {
 		return d.Threads()
 	}
 	return 0
+}
+
+// Limits are what control groups let the program use beside the device's own limits; none where it is no CPU that computes. The error
+// says what of them cannot be read.
+func (t *Target) Limits() (cgroup.Limits, error) {
+	if d, ok := t.Device.(*cpu.Device); ok {
+		return d.Limits()
+	}
+	return cgroup.Limits{}, nil
+}
+
+// memory is what the device has free and in all, and the file of the control group that bounds it, if one does.
+func (t *Target) memory() (free, total int64, limit string) {
+	if d, ok := t.Device.(*cpu.Device); ok {
+		return d.BoundMemory()
+	}
+	free, total = t.Device.Memory()
+	return free, total, ""
 }
 
 // Runs reports whether this machine's processor can run the named kernels.

@@ -34,7 +34,8 @@ type Prepared struct {
 	Counter    *load.Counter
 	Sizes      Sizes
 	Layout     model.Layout
-	Scratch    int64 // bytes that one launch may use
+	Scratch    int64  // bytes that one launch may use
+	Bound      string // what Sizes.Memory comes from, in words
 
 	construct build
 	free      int64 // bytes of the device, before anything was taken
@@ -61,13 +62,8 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	p.Layout = m.Layout()
 	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))
 	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
-	free, total := t.Device.Memory()
-	p.free = free
-	if p.Sizes.Memory == 0 {
-		p.Sizes.Memory = free / 10 * 9
-	}
-	if p.Sizes.Memory > total {
-		return nil, fmt.Errorf("--memory allows %d bytes, and %s has %d in all", p.Sizes.Memory, t.Bundle.Hardware, total)
+	if err := p.bound(); err != nil {
+		return nil, err
 	}
 	return p, p.measure(m, set)
 }
@@ -83,6 +79,37 @@ func fill(field *int, value int) {
 
 func (p *Prepared) limits() model.Limits {
 	return model.Limits{Rows: int32(p.Sizes.MaxBatchTokens), Activations: p.Target.Bundle.Activations}
+}
+
+// bound settles how much memory may be used.
+func (p *Prepared) bound() error {
+	free, total, limit := p.Target.memory()
+	p.free = free
+	all := fmt.Sprintf("%s has %d in all", p.Target.Bundle.Hardware, total)
+	p.Bound = "--memory"
+	if limit != "" {
+		all = fmt.Sprintf("the memory limit of the control group is %d (%s)", total, limit)
+	}
+	if p.Sizes.Memory == 0 {
+		p.Sizes.Memory = free / 10 * 9
+		p.Bound = "nine tenths of what is free"
+		if limit != "" {
+			p.Bound = fmt.Sprintf("nine tenths of what the memory limit of the control group leaves free (%s)", limit)
+		}
+	}
+	if p.Sizes.Memory > total {
+		return fmt.Errorf("--memory allows %d bytes, and %s", p.Sizes.Memory, all)
+	}
+	return nil
+}
+
+// Plan divides the memory.
+func (p *Prepared) Plan() (engine.Memory, error) {
+	m, err := engine.Plan(p.Need())
+	if err != nil {
+		err = fmt.Errorf("%w; the limit is %s", err, p.Bound)
+	}
+	return m, err
 }
 
 // Need is what memory is planned for.

@@ -22,7 +22,7 @@ type EngineOptions struct {
 
 // Start gives the loaded model an engine, with the cache that the plan has room for.
 func (l *Loaded) Start(o EngineOptions) (*engine.Engine, error) {
-	memory, err := engine.Plan(l.Need())
+	memory, err := l.Plan()
 	if err != nil {
 		return nil, err
 	}
