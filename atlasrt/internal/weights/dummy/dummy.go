@@ -50,11 +50,14 @@ type Options struct {
 	Better op.Scheme
 	// Assets is what the checkpoint's Assets gives.
 	Assets weights.Assets
+	// Text makes the checkpoint's Assets a tokenizer of bytes, a chat template and an end token instead.
+	Text bool
 }
 
 type checkpoint struct {
 	config  *weights.Config
 	assets  weights.Assets
+	text    bool
 	recipes map[string]recipe
 	bytes   int64
 	stored  string
@@ -119,7 +122,7 @@ func New(config *weights.Config, wants []weights.Want, options Options) (weights
 		options.Scheme = op.SchemeBF16
 	}
 	c := &checkpoint{
-		config: config, assets: options.Assets, stored: options.String(), recipes: map[string]recipe{}, patterns: map[pattern][]byte{},
+		config: config, assets: options.Assets, text: options.Text, stored: options.String(), recipes: map[string]recipe{}, patterns: map[pattern][]byte{},
 	}
 	layers := config.Fresh().IntOr("num_hidden_layers", 0)
 	for _, want := range wants {
@@ -242,8 +245,19 @@ func (c *checkpoint) Unused() []string {
 	return c.tracker.Unused(names)
 }
 
-func (c *checkpoint) Assets() (weights.Assets, error) { return c.assets, nil }
-func (c *checkpoint) Close() error                    { return nil }
+func (c *checkpoint) Assets() (weights.Assets, error) {
+	if c.text {
+		config := c.config.Fresh()
+		vocabulary := config.IntOr("vocab_size", 0)
+		if err := config.Err(); err != nil {
+			return weights.Assets{}, err
+		}
+		return text(vocabulary)
+	}
+	return c.assets, nil
+}
+
+func (c *checkpoint) Close() error { return nil }
 
 func (c *checkpoint) String() string {
 	return fmt.Sprintf("made-up weights, %d tensors, matrices %s, %s", len(c.recipes), c.stored, weights.FormatBytes(c.bytes))
