@@ -62,6 +62,9 @@ func (g *Gate) listening() {
 		return
 	}
 	g.announce = true
+	if s.config.Ready != nil {
+		s.config.Ready()
+	}
 	g.log.Info("listening", "address", g.address, "model", s.config.ModelName, "keys", len(s.keys))
 }
 

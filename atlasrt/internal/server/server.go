@@ -59,6 +59,7 @@ type Config struct {
 
 	Version string       // that GET /version shows; "unknown"
 	Log     *slog.Logger // one line for each request, without its contents; nobody
+	Ready   func()       // called once requests are taken; nil: nothing
 	Limits  Limits
 }
 
