@@ -37,6 +37,8 @@ type Prepared struct {
 	Scratch    int64  // bytes that one launch may use
 	Bound      string // what Sizes.Memory comes from, in words
 
+	Progress func(done, total int64) // called while Load places weights, with their bytes; nil: nobody
+
 	construct build
 	free      int64 // bytes of the device, before anything was taken
 }
@@ -81,12 +83,15 @@ func (p *Prepared) limits() model.Limits {
 	return model.Limits{Rows: int32(p.Sizes.MaxBatchTokens), Activations: p.Target.Bundle.Activations}
 }
 
+// memoryFlag is the Bound of sizes that were given.
+const memoryFlag = "--memory"
+
 // bound settles how much memory may be used.
 func (p *Prepared) bound() error {
 	free, total, limit := p.Target.memory()
 	p.free = free
 	all := fmt.Sprintf("%s has %d in all", p.Target.Bundle.Hardware, total)
-	p.Bound = "--memory"
+	p.Bound = memoryFlag
 	if limit != "" {
 		all = fmt.Sprintf("the memory limit of the control group is %d (%s)", total, limit)
 	}
@@ -106,8 +111,8 @@ func (p *Prepared) bound() error {
 // Plan divides the memory.
 func (p *Prepared) Plan() (engine.Memory, error) {
 	m, err := engine.Plan(p.Need())
-	if err != nil {
-		err = fmt.Errorf("%w; the limit is %s", err, p.Bound)
+	if err != nil && p.Bound != memoryFlag {
+		err = fmt.Errorf("%w; what may be used is %s", err, p.Bound)
 	}
 	return m, err
 }
@@ -139,6 +144,7 @@ func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
+	loader.Progress = p.Progress
 	m := p.construct(p.Target.Set, loader, p.limits())
 	if err := loader.Finish(); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())

@@ -29,6 +29,8 @@ type Loader struct {
 	staging    op.Ptr
 	room       int64
 	errs       []error
+
+	Progress func(done, total int64) // called with bytes of weights that are placed; nil: nobody
 }
 
 // arena hands out pieces of one allocation.
@@ -145,6 +147,9 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 			one.Data += op.Ptr(w.Stride * int64(e))
 			one.Count = 1
 			l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*pitch), Bytes: raw})
+		}
+		if l.Progress != nil {
+			l.Progress(int64(w.Data-l.weights.start)+w.Stride*int64(last), int64(l.weights.end-l.weights.start))
 		}
 	}
 	if scaled(w.Scheme) {
