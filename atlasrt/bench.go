@@ -77,7 +77,7 @@ func (c *benchCommand) Run() error {
 		return err
 	}
 	lap("open kernels and checkpoint")
-	m, err := p.Load(context.Background())
+	m, err := loadShown(context.Background(), p)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,11 @@ func (c *benchCommand) Run() error {
 	report.Start = append(report.Start, stage{fmt.Sprintf("first prompt, %d tokens", context), first[0][0].Seconds()},
 		stage{"second token", (first[0][1] - first[0][0]).Seconds()})
 
+	shown := newProgress(os.Stderr)
+	defer shown.Wait()
+	step := shown.Steps(len(c.Prompt) + len(c.Concurrency))
 	for _, tokens := range c.Prompt {
+		step(fmt.Sprintf("prompt of %d", tokens))
 		if tokens = min(tokens, m.Sizes.MaxContext-1); tokens < 1 {
 			continue
 		}
@@ -111,12 +115,14 @@ func (c *benchCommand) Run() error {
 		report.Measurements = append(report.Measurements, row)
 	}
 	for _, n := range c.Concurrency {
+		step(fmt.Sprintf("decode of %d at a time", n))
 		row, err := c.decode(b, n, context, m.Sizes)
 		if err != nil {
 			return err
 		}
 		report.Measurements = append(report.Measurements, row)
 	}
+	shown.Wait()
 	if c.JSON {
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")

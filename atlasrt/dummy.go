@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
@@ -22,7 +23,7 @@ func (c *dummyCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	checkpoint, err := modelFlags{LoadDummy: c.Settings, DummyType: c.Type}.dummy(target)
+	checkpoint, err := modelFlags{LoadDummy: c.Settings, DummyType: c.Type}.open(context.Background(), target)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (c *inspectCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	checkpoint, err := c.modelFlags.open(context.Background())
+	checkpoint, err := c.modelFlags.open(context.Background(), target)
 	if err != nil {
 		return err
 	}

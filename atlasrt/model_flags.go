@@ -58,7 +58,7 @@ func (f modelFlags) name() string {
 	if f.LoadDummy != "" {
 		return ""
 	}
-	return f.Model
+	return hub.Name(f.Model)
 }
 
 // path resolves the model to a file or folder, fetching it if need be.
@@ -82,13 +82,37 @@ func (f modelFlags) path(ctx context.Context) (string, error) {
 		}
 		cache = filepath.Join(home, "hub")
 	}
-	progress := newDownloadProgress(os.Stderr)
+	progress := newProgress(os.Stderr)
 	defer progress.Wait()
-	return hub.Resolve(ctx, f.Model, hub.Options{CacheDir: cache, Endpoint: f.HubURL, Token: f.HubToken, Progress: progress.Show})
+	return hub.Resolve(ctx, f.Model, hub.Options{CacheDir: cache, Endpoint: f.HubURL, Token: f.HubToken, Progress: progress.Fetched})
 }
 
-// open opens the checkpoint that the flags name.
-func (f modelFlags) open(ctx context.Context) (weights.Checkpoint, error) {
+// open opens the checkpoint that the flags name, or makes it up for a target.
+func (f modelFlags) open(ctx context.Context, t *instance.Target) (weights.Checkpoint, error) {
+	if f.LoadDummy == "" {
+		return f.read(ctx)
+	}
+	config, options, err := f.dummy()
+	if err != nil {
+		return nil, err
+	}
+	return instance.Dummy(t, config, options)
+}
+
+// openText opens what a checkpoint has besides weights, which takes no target; one that is made up has no tensors then.
+func (f modelFlags) openText(ctx context.Context) (weights.Checkpoint, error) {
+	if f.LoadDummy == "" {
+		return f.read(ctx)
+	}
+	config, options, err := f.dummy()
+	if err != nil {
+		return nil, err
+	}
+	return dummy.New(config, nil, options)
+}
+
+// read opens a checkpoint that is no dummy.
+func (f modelFlags) read(ctx context.Context) (weights.Checkpoint, error) {
 	path, err := f.path(ctx)
 	if err != nil {
 		return nil, err
@@ -96,21 +120,19 @@ func (f modelFlags) open(ctx context.Context) (weights.Checkpoint, error) {
 	return weights.Open(path)
 }
 
-// dummy makes up a checkpoint for the config that --load-dummy names.
-func (f modelFlags) dummy(t *instance.Target) (weights.Checkpoint, error) {
+// dummy reads the config that --load-dummy names, and how its weights are made up. Their text is bytes.
+func (f modelFlags) dummy() (*weights.Config, dummy.Options, error) {
 	text, err := os.ReadFile(f.LoadDummy)
 	if err != nil {
-		return nil, fmt.Errorf("--load-dummy: %w", err)
+		return nil, dummy.Options{}, fmt.Errorf("--load-dummy: %w", err)
 	}
 	config, err := weights.ParseConfig(f.LoadDummy, text)
 	if err != nil {
-		return nil, err
+		return nil, dummy.Options{}, err
 	}
 	options, err := dummy.Parse(f.DummyType)
-	if err != nil {
-		return nil, err
-	}
-	return instance.Dummy(t, config, options)
+	options.Text = true
+	return config, options, err
 }
 
 // sizeFlags bound what is served at a time.
@@ -199,12 +221,7 @@ func (f loadFlags) prepareOn(ctx context.Context, target *instance.Target) (*ins
 	if err != nil {
 		return nil, err
 	}
-	var checkpoint weights.Checkpoint
-	if f.LoadDummy != "" {
-		checkpoint, err = f.dummy(target)
-	} else {
-		checkpoint, err = f.modelFlags.open(ctx)
-	}
+	checkpoint, err := f.modelFlags.open(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -223,5 +240,13 @@ func (f loadFlags) load(ctx context.Context, log *slog.Logger) (*instance.Loaded
 	for _, line := range p.Counter.Converted() {
 		log.Info(line)
 	}
+	return loadShown(ctx, p)
+}
+
+// loadShown loads, with a bar on a terminal.
+func loadShown(ctx context.Context, p *instance.Prepared) (*instance.Loaded, error) {
+	shown := newProgress(os.Stderr)
+	defer shown.Wait()
+	p.Progress = shown.Loaded
 	return p.Load(ctx)
 }

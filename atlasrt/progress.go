@@ -2,39 +2,93 @@ package main
 
 import (
 	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
 
 	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/hub"
 )
 
-// downloadProgress draws a bar for each file that is fetched; nothing where the output is no terminal.
-type downloadProgress struct {
+// progress draws bars on a terminal, and nothing elsewhere: one for each thing that is fetched, loaded or measured, by its name.
+type progress struct {
 	*mpb.Progress
 	bars map[string]*mpb.Bar
 }
 
-func newDownloadProgress(w io.Writer) *downloadProgress {
-	return &downloadProgress{mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh()), map[string]*mpb.Bar{}}
+func newProgress(to *os.File) *progress {
+	var w io.Writer = to
+	if !cwriter.IsTerminal(int(to.Fd())) {
+		w = io.Discard
+	}
+	return &progress{mpb.New(mpb.WithOutput(w)), map[string]*mpb.Bar{}}
 }
 
-// Show moves the bar of a file.
-func (d *downloadProgress) Show(p hub.Progress) {
-	bar, ok := d.bars[p.File]
+// bar is the bar of that name, made when it is first asked for.
+func (p *progress) bar(name string, total int64, options ...mpb.BarOption) *mpb.Bar {
+	bar, ok := p.bars[name]
 	if !ok {
-		bar = d.AddBar(max(p.Total, 0), mpb.PrependDecorators(decor.Name(p.File+" ")), mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f")))
-		d.bars[p.File] = bar
+		bar = p.AddBar(max(total, 0), append(options, mpb.PrependDecorators(decor.Name(name+" ")))...)
+		p.bars[name] = bar
 	}
-	bar.SetCurrent(p.Done)
+	return bar
+}
+
+// Fetched moves the bar of a file that is fetched.
+func (p *progress) Fetched(f hub.Progress) {
+	p.bar(f.File, f.Total, mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f"))).SetCurrent(f.Done)
+}
+
+// Loaded moves the bar of a model's weights, which goes when they are there.
+func (p *progress) Loaded(done, total int64) {
+	p.bar("loading", total, mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
+		decor.CountersKibiByte("% .1f / % .1f"), decor.Name(", "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left"))).SetCurrent(done)
+}
+
+// Steps gives a function that begins the next of so many steps, and says which. It is drawn until Wait.
+func (p *progress) Steps(total int) (begin func(what string)) {
+	var what atomic.Value
+	what.Store("")
+	name := decor.Any(func(decor.Statistics) string { return what.Load().(string) + " " })
+	left := decor.AverageETA(decor.ET_STYLE_GO)
+	bar := p.AddBar(int64(total), mpb.BarRemoveOnComplete(), mpb.PrependDecorators(name), mpb.AppendDecorators(decor.CountersNoUnit("%d of %d done, "), left, decor.Name(" left")))
+	p.bars["steps"] = bar
+	begun := int64(0)
+	return func(next string) {
+		bar.SetCurrent(begun)
+		what.Store(next)
+		begun++
+	}
 }
 
 // Wait lets the last state be drawn; a file that did not finish keeps its bar.
-func (d *downloadProgress) Wait() {
-	for _, bar := range d.bars {
+func (p *progress) Wait() {
+	for name, bar := range p.bars {
 		if !bar.Completed() {
-			bar.Abort(false)
+			bar.Abort(name == "steps")
 		}
 	}
-	d.Progress.Wait()
+	p.Progress.Wait()
+}
+
+// progressEvery is how often a log says how far long work is.
+const progressEvery = 2 * time.Second
+
+// logProgress logs how far loading is, where it takes long.
+func logProgress(log *slog.Logger) func(done, total int64) {
+	start := time.Now()
+	last := start
+	return func(done, total int64) {
+		now := time.Now()
+		if now.Sub(last) < progressEvery || done <= 0 || done >= total {
+			return
+		}
+		last = now
+		share := float64(done) / float64(total)
+		log.Info("loading weights", "percent", int(100*share), "seconds_left", int(now.Sub(start).Seconds()*(1-share)/share+0.5), "total", formatBytes(total))
+	}
 }

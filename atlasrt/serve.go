@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -23,12 +24,12 @@ type serveCommand struct {
 	loadFlags
 	engineFlags
 	Host        string        `help:"Address to listen on; anything but a loopback address should have a key." default:"127.0.0.1"`
-	Port        int           `help:"Port to listen on." default:"8000"`
+	Port        int           `help:"Port to listen on; 0: a free one." default:"8000"`
 	Hosts       []string      `help:"Further names that the Host header may have on a loopback address; * is all."`
 	CORSOrigin  []string      `name:"cors-origin" help:"Origins, such as https://app.example, whose web pages may use the API from a browser; * is all." placeholder:"ORIGIN"`
 	APIKey      []string      `name:"api-key" help:"Keys that open the API; better in the environment or a file than on the command line."`
 	APIKeyFile  string        `name:"api-key-file" type:"existingfile" help:"File with a key on each line."`
-	Name        []string      `name:"served-model-name" aliases:"name" env:"ATLASRT_SERVED_MODEL_NAME,ATLASRT_NAME" help:"Names that clients may ask for, the first one where they ask for none; empty: the checkpoint's."`
+	Name        []string      `name:"served-model-name" aliases:"name" env:"ATLASRT_SERVED_MODEL_NAME,ATLASRT_NAME" help:"Names that clients may ask for, the first one where they ask for none; empty: that of the checkpoint's folder or file."`
 	MaxQueue    int           `help:"Most requests that wait." default:"256"`
 	QueueTokens int           `help:"Most prompt tokens that wait." default:"2097152"`
 	BodyLimit   string        `help:"Largest request body." default:"32MiB"`
@@ -38,24 +39,78 @@ type serveCommand struct {
 	logFlags
 }
 
-// Run implements the command: it ends after SIGINT or SIGTERM, or when the device is lost, once running requests have ended.
+// Run implements the command: it ends after SIGINT or SIGTERM, or when the device is lost, once running requests have ended. The port is
+// taken first, and answers that the model is not ready until it is.
 func (c *serveCommand) Run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // so that a second signal ends the process at once
+	context.AfterFunc(signalled, stop) // so that a second signal ends the process at once
 	log := c.logger(os.Stderr)
-	start := time.Now()
-	keys, err := c.keys()
+	config, err := c.config(log)
 	if err != nil {
 		return err
+	}
+	gate, err := server.NewGate(config.Limits, log)
+	if err != nil {
+		return err
+	}
+	listener, err := server.Listen(signalled, config.Addr)
+	if err != nil {
+		return fmt.Errorf("%w; --port 0 takes a free one", err)
+	}
+	config.Addr = listening(c.Host, listener.Addr())
+	ctx, end := context.WithCancel(signalled)
+	defer end()
+	served := make(chan error, 1)
+	go func() {
+		defer end()
+		served <- gate.Serve(ctx, listener)
+	}()
+	log.Info("starting", "address", "http://"+config.Addr, "model", config.ModelName)
+	e, err := c.open(ctx, c.prepare, end, gate, config)
+	if err != nil {
+		end()
+		if failed := <-served; failed != nil {
+			return failed
+		}
+		return err
+	}
+	defer e.Close()
+	return errors.Join(<-served, e.Err())
+}
+
+// config is what can be said of the server before there is a model.
+func (c *serveCommand) config(log *slog.Logger) (server.Config, error) {
+	keys, err := c.keys()
+	if err != nil {
+		return server.Config{}, err
 	}
 	body, err := parseBytes(c.BodyLimit)
 	if err != nil {
-		return err
+		return server.Config{}, err
 	}
-	p, err := c.prepare(ctx)
+	names := c.names()
+	return server.Config{
+		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, ModelName: names[0], Aliases: names[1:],
+		Version: version(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: c.Drain},
+	}, nil
+}
+
+// listening is the address that clients use: the host as it was given and the port that was taken.
+func listening(host string, taken net.Addr) string {
+	_, port, err := net.SplitHostPort(taken.String())
 	if err != nil {
-		return err
+		return taken.String()
+	}
+	return net.JoinHostPort(unbracketed(host), port)
+}
+
+// open loads the model that prepare gives, starts its engine and opens the gate to it. lost is called when the device is gone.
+func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (*instance.Prepared, error), lost func(), gate *server.Gate, config server.Config) (*engine.Engine, error) {
+	start, log := time.Now(), config.Log
+	p, err := prepare(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, note := range p.Checkpoint.Notes() {
 		log.Warn(note)
@@ -63,61 +118,67 @@ func (c *serveCommand) Run() error {
 	for _, line := range p.Counter.Converted() {
 		log.Info(line)
 	}
-	memory, err := engine.Plan(p.Need())
-	if err != nil {
-		return err
+	if _, unread := p.Target.Limits(); unread != nil {
+		log.Warn("a limit of this process is unknown and taken as none", "error", unread)
 	}
+	memory, err := p.Plan()
+	if err != nil {
+		return nil, err
+	}
+	p.Progress = logProgress(log)
 	m, err := p.Load(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := instance.OpenText(m.Checkpoint)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, Log: log}))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer e.Close()
 	go func() {
 		select {
 		case <-e.Lost():
-			stop()
+			lost()
 		case <-ctx.Done():
 		}
 	}()
 	if c.Kernels != "" {
 		if err := m.Target.FollowKernels(ctx, c.Kernels, e, log); err != nil {
-			return err
+			return nil, errors.Join(err, e.Close())
 		}
 	}
-	names := c.names()
-	config := server.Config{
-		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, ModelName: names[0], Aliases: names[1:],
-		Generator: text.Generator(e, m), Engine: e, Defaults: text.Defaults.Params(), Version: version(), Log: log,
-		Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: c.Drain},
-	}
+	config.Generator, config.Engine, config.Defaults = text.Generator(e, m), e, text.Defaults.Params()
 	if text.Template != nil {
 		config.Template = text
 	}
-	s, err := server.New(config)
-	if err != nil {
-		return err
+	config.Ready = func() {
+		log.Info("ready", "model", config.ModelName, "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
+			"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
+			"address", "http://"+config.Addr, "seconds", fmt.Sprintf("%.2f", time.Since(start).Seconds()))
 	}
-	if len(keys) == 0 && !server.Loopback(c.Host) {
+	s, err := server.New(config)
+	if err == nil && ctx.Err() != nil { // stopped meanwhile
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if len(config.Keys) == 0 && !server.Loopback(c.Host) {
 		log.Warn("anybody who reaches this address may use the model (set --api-key or --api-key-file)", "address", config.Addr)
 	}
-	log.Info("ready", "model", names[0], "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
-		"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
-		"address", "http://"+config.Addr, "seconds", fmt.Sprintf("%.2f", time.Since(start).Seconds()))
-	return errors.Join(s.Run(ctx), e.Err())
+	gate.Open(s)
+	return e, nil
 }
 
 // address is where to listen. An IPv6 address may be in brackets.
 func (c *serveCommand) address() string {
-	return net.JoinHostPort(strings.TrimSuffix(strings.TrimPrefix(c.Host, "["), "]"), fmt.Sprint(c.Port))
+	return net.JoinHostPort(unbracketed(c.Host), fmt.Sprint(c.Port))
 }
+
+func unbracketed(host string) string { return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]") }
 
 // keys gathers the keys of flags, environment and file.
 func (c *serveCommand) keys() ([]string, error) {
@@ -142,14 +203,7 @@ func (c *serveCommand) names() []string {
 	if len(c.Name) > 0 {
 		return c.Name
 	}
-	name := c.Model
-	if c.LoadDummy != "" {
-		name = "dummy"
-	}
-	if base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)); strings.HasSuffix(name, ".gguf") || filepath.IsAbs(name) {
-		name = base
-	}
-	return []string{name}
+	return []string{cmp.Or(c.name(), "dummy")}
 }
 
 // version is the module's, as the Go toolchain recorded it.

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/server"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// tinyShape is a model of vocabulary tokens.
+func tinyShape(t *testing.T, vocabulary string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "config.json")
+	text := `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,
+		"intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": ` + vocabulary + `,
+		"max_position_embeddings": 256, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A shape without weights is served: before it is loaded requests get 503, then answers in text. The lines "ready" and "listening" come
+// in this order, when requests are taken.
+func TestServeDummy(t *testing.T) {
+	c, _, err := parse(t, "serve", "--load-dummy", tinyShape(t, "300"), "--max-sequences", "2", "--memory", "64MiB", "--port", "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written bytes.Buffer
+	config, err := c.Serve.config(slog.New(slog.NewTextHandler(&written, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := server.NewGate(config.Limits, config.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := server.Listen(t.Context(), config.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Addr = listening(c.Serve.Host, listener.Addr())
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- gate.Serve(ctx, listener) }()
+
+	request := `{"model": "dummy", "messages": [{"role": "user", "content": "Größe <|im_end|>"}], "max_tokens": 8, "seed": 1}`
+	if status, body := post(t, config.Addr, "/v1/chat/completions", request); status != http.StatusServiceUnavailable || !strings.Contains(body, "model_not_ready") {
+		t.Errorf("before loading: got %d %s, want 503 model_not_ready", status, body)
+	}
+	prepare := func(ctx context.Context) (*instance.Prepared, error) { return c.Serve.prepareOn(ctx, onOracle(op.F32)) }
+	e, err := c.Serve.open(ctx, prepare, end, gate, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var answer struct {
+		Choices []struct {
+			Message struct{ Content string }
+			Finish  string `json:"finish_reason"`
+		}
+		Usage struct {
+			Prompt int `json:"prompt_tokens"`
+		}
+	}
+	status, body := post(t, config.Addr, "/v1/chat/completions", request)
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != http.StatusOK || len(answer.Choices) != 1 {
+		t.Fatalf("got %d %s, want an answer", status, body)
+	}
+	// <|im_start|>user\nGröße <|im_end|><|im_end|>\n<|im_start|>assistant\n, where each byte but those of the template's control tokens is a token.
+	if want := 1 + len("user\nGröße <|im_end|>") + 1 + 1 + 1 + len("assistant\n"); answer.Usage.Prompt != want {
+		t.Errorf("the prompt has %d tokens, want %d", answer.Usage.Prompt, want)
+	}
+	if got := answer.Choices[0]; got.Message.Content == "" && got.Finish != "stop" {
+		t.Errorf("got %+v, want text or an end token", got)
+	}
+	end()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	_, rest, ready := strings.Cut(written.String(), "msg=ready")
+	if line, rest, _ := strings.Cut(rest, "\n"); !ready || !strings.Contains(line, "address=http://"+config.Addr+" ") || !strings.Contains(line, " threads=") || !strings.Contains(rest, "msg=listening") {
+		t.Errorf("the log lacks a line that it is ready at %s, and then one that it is listening:\n%s", config.Addr, &written)
+	}
+}
+
+func post(t *testing.T, address, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.Post("http://"+address+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(text)
+}
+
+// Any vocabulary that holds the bytes and the control tokens reads and writes text.
+func TestTextOfDummies(t *testing.T) {
+	cases := []struct{ vocabulary, wrong string }{
+		{"259", ""}, {"300", ""}, {"151936", ""},
+		{"258", "text needs 259"}, {"1", "text needs 259"}, {"3000000", "at most 2097152"}, {"0", "vocab_size is 0"}, {`"many"`, "vocab_size"},
+	}
+	for _, c := range cases {
+		checkpoint, err := modelFlags{LoadDummy: tinyShape(t, c.vocabulary), DummyType: "bf16"}.openText(t.Context())
+		var text *instance.Text
+		if err == nil {
+			text, err = instance.OpenText(checkpoint)
+		}
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("vocabulary of %s: got %v, want %q", c.vocabulary, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("vocabulary of %s: %v", c.vocabulary, err)
+			continue
+		}
+		const said = "Ünïcode\x00\t and  spaces\n日本"
+		ids := text.Tokenizer.Encode(said, true)
+		if got := text.Tokenizer.Decode(ids, false); len(ids) != len(said) || got != said {
+			t.Errorf("vocabulary of %s: %q becomes %d tokens, %q", c.vocabulary, said, len(ids), got)
+		}
+		for id := range int32(text.Tokenizer.VocabSize()) {
+			if got := text.Tokenizer.Decode([]int32{id}, false); got == "" {
+				t.Errorf("vocabulary of %s: token %d is no text", c.vocabulary, id)
+			}
+		}
+		if len(text.End) == 0 || text.Template == nil {
+			t.Errorf("vocabulary of %s: end tokens %v, template %v", c.vocabulary, text.End, text.Template)
+		}
+	}
+}
+
+func TestServedNames(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "Tiny-2.5-0.1B-Instruct")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		args []string
+		want string
+	}{
+		{nil, "smollm2"},
+		{[]string{"--model", folder}, "Tiny-2.5-0.1B-Instruct"},
+		{[]string{"--model", "acme/Tiny-2.5"}, "acme/Tiny-2.5"},
+		{[]string{"--model", folder, "--name", "a,b"}, "a b"},
+		{[]string{"--load-dummy", "config.json"}, "dummy"},
+	}
+	for _, c := range cases {
+		got, _, err := parse(t, append([]string{"serve"}, c.args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := strings.Join(got.Serve.names(), " "); names != c.want {
+			t.Errorf("%v: got %s, want %s", c.args, names, c.want)
+		}
+	}
+}
