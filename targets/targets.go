@@ -1,4 +1,4 @@
-// Package targets describes the hardware that kernels are compiled for, one TOML file each.
+// Package targets describes the hardware that kernels are compiled for, and what is known of models by their names, one TOML file each.
 //
 // The compiler reads the files in the source tree; programs that only ask read those built into them.
 package targets
@@ -16,12 +16,12 @@ import (
 	"github.com/atlas-inference/atlas/targets/strict"
 )
 
-// embedded is the source tree's hardware folder.
+// embedded is the source tree's folders of hardware and models.
 //
-//go:embed hardware/*.toml
+//go:embed hardware/*.toml models/*.toml
 var embedded embed.FS
 
-// Embedded returns the files that were in the source tree when the program was built, for Hardwares.
+// Embedded returns the files that were in the source tree when the program was built, for Hardwares and Models.
 func Embedded() fs.FS { return embedded }
 
 // Hardware is one kind of processor.
@@ -62,30 +62,37 @@ func (p Problem) Error() string { return fmt.Sprintf("targets/%s:%d: %s", p.File
 
 // Hardwares reads every hardware in files, sorted by name. The error joins Problems where content is to blame.
 func Hardwares(files fs.FS) ([]*Hardware, error) {
-	names, err := fs.Glob(files, "hardware/*.toml")
-	if err != nil {
-		return nil, fmt.Errorf("list hardware: %w", err)
-	}
-	slices.Sort(names)
 	var all []*Hardware
-	var problems []error
-	for _, name := range names {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, fmt.Errorf("read hardware: %w", err)
-		}
-		h := &Hardware{Name: strings.TrimSuffix(path.Base(name), ".toml"), File: name}
+	err := read(files, "hardware", func(name, file, text string) []strict.Problem {
+		h := &Hardware{Name: name, File: file}
+		all = append(all, h)
 		var wrong []strict.Problem
-		h.lines, wrong = strict.Decode(string(text), h)
-		if wrong == nil {
+		if h.lines, wrong = strict.Decode(text, h); wrong == nil {
 			wrong = h.check()
 		}
-		for _, p := range wrong {
-			problems = append(problems, Problem{name, p})
-		}
-		all = append(all, h)
+		return wrong
+	})
+	return all, err
+}
+
+// read hands the files of a folder to decode, by name. The error joins Problems where content is to blame.
+func read(files fs.FS, folder string, decode func(name, file, text string) []strict.Problem) error {
+	names, err := fs.Glob(files, folder+"/*.toml")
+	if err != nil {
+		return fmt.Errorf("list %s: %w", folder, err)
 	}
-	return all, errors.Join(problems...)
+	slices.Sort(names)
+	var problems []error
+	for _, file := range names {
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", folder, err)
+		}
+		for _, p := range decode(strings.TrimSuffix(path.Base(file), ".toml"), file, string(text)) {
+			problems = append(problems, Problem{file, p})
+		}
+	}
+	return errors.Join(problems...)
 }
 
 var (

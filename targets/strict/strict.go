@@ -33,7 +33,7 @@ func (p Problem) String() string {
 type Fill func(text string) (string, *Problem)
 
 // Decode reads text into the struct that into points to, whose fields have toml tags and are strings, integers,
-// booleans, any, structs, or slices and maps of those. It returns the line of every key, and all that is wrong.
+// booleans, any, structs, or slices, maps and pointers of those; a pointer is nil where the key is absent. It returns the line of every key, and all that is wrong.
 func Decode(text string, into any) (*Lines, []Problem) {
 	return DecodeFilled(text, into, func(text string) (string, *Problem) { return text, nil })
 }
@@ -63,6 +63,10 @@ type decoder struct {
 
 // value sets to from the parsed value at a path.
 func (d *decoder) value(path string, to reflect.Value, from any) {
+	if to.Kind() == reflect.Pointer {
+		to.Set(reflect.New(to.Type().Elem()))
+		to = to.Elem()
+	}
 	if text, ok := from.(string); ok {
 		if from = d.filled(path, text, to.Kind()); from == nil {
 			return

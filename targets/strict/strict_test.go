@@ -142,3 +142,17 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A pointer tells a key that is absent from one that is zero.
+func TestPointers(t *testing.T) {
+	var f struct {
+		There  *float64 `toml:"there"`
+		Absent *float64 `toml:"absent"`
+	}
+	if _, problems := Decode("there = 0.0", &f); problems != nil || f.There == nil || *f.There != 0 || f.Absent != nil {
+		t.Errorf("got %v and %v, problems %v; want 0 and none", f.There, f.Absent, problems)
+	}
+	if _, problems := Decode("there = 'x'", &f); len(problems) != 1 || problems[0].String() != "there is a string, want a number with a fraction" {
+		t.Errorf("a string for a number: got %v", problems)
+	}
+}

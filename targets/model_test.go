@@ -1,0 +1,117 @@
+package targets
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// Each name matches at most one model, and those that are about another model none.
+func TestMatching(t *testing.T) {
+	models, err := Models(Embedded())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		smol   = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>"
+		hybrid = "<|im_start|>{% if enable_thinking %}"
+		chatML = "<|im_start|>"
+		llama  = "<|start_header_id|>"
+	)
+	cases := []struct {
+		architecture string
+		names        []string
+		template     string
+		want         string
+	}{
+		{"llama", []string{"SmolLM2-135M-Instruct.Q4_1", "Smollm2 135M 8k Lc100K Mix1 Ep2"}, smol, "smollm2"},
+		{"llama", []string{"renamed", "Smollm2 135M 8k Lc100K Mix1 Ep2"}, smol, "smollm2"},
+		{"llama", []string{"HuggingFaceTB/SmolLM2-1.7B-Instruct"}, smol, "smollm2"},
+		{"llama", []string{"SmolLM2-135M"}, "", ""},
+		{"llama", []string{"SmolLM2-135M-tuned"}, chatML, ""},
+		{"llama", []string{"something"}, smol, ""},
+		{"qwen2", []string{"SmolLM2-135M-Instruct"}, smol, ""},
+		{"llama", []string{"SmolLM-135M-Instruct"}, chatML, ""},
+
+		{"qwen3", []string{"Qwen3-0.6B-Q8_0"}, hybrid, "qwen3"},
+		{"qwen3", []string{"Qwen_Qwen3-8B-Q4_K_M"}, hybrid, "qwen3"},
+		{"qwen3", []string{"Qwen/Qwen3-8B-FP8"}, hybrid, "qwen3"},
+		{"qwen3", []string{"x", "Qwen3 8B Instruct"}, hybrid, "qwen3"},
+		{"qwen3", []string{"qwen3:8b"}, hybrid, "qwen3"},
+		{"qwen3_moe", []string{"Qwen3-30B-A3B-NVFP4"}, hybrid, "qwen3"},
+		{"qwen3_moe", []string{"Qwen3-30B-A3B-Instruct-2507-UD-Q4_K_XL"}, chatML, "qwen3-instruct-2507"},
+		{"qwen3", []string{"Qwen3-4B-Thinking-2507"}, "<think>", "qwen3-thinking-2507"},
+		{"qwen3_moe", []string{"Qwen3-Coder-30B-A3B-Instruct"}, chatML, "qwen3-coder"},
+		{"qwen3", []string{"Qwen3-8B-Base"}, hybrid, ""},
+		{"qwen3", []string{"Qwen3-8B"}, chatML, ""},
+		{"qwen3", []string{"My-Qwen3-8B"}, hybrid, ""},
+		{"qwen3", []string{"Qwen3-8B-abliterated"}, hybrid, ""},
+
+		{"qwen2", []string{"Qwen2.5-7B-Instruct"}, chatML, "qwen2.5"},
+		{"qwen2", []string{"qwen2.5-1.5b-instruct-q4_k_m"}, chatML, "qwen2.5-small"},
+		{"qwen2", []string{"Qwen2-0.5B-Instruct-AWQ"}, chatML, "qwen2.5-small"},
+		{"qwen2", []string{"Qwen2.5-Coder-7B-Instruct"}, chatML, ""},
+		{"qwen2", []string{"Qwen2.5-7B"}, chatML, ""},
+		{"qwen2", []string{"QwQ-32B-Q4_K_M"}, "<think>", "qwq"},
+		{"qwen2", []string{"QwQ-32B-Preview"}, "<think>", ""},
+
+		{"llama", []string{"Meta-Llama-3-8B-Instruct"}, llama, "llama-3"},
+		{"llama", []string{"Llama-3.2-1B-Instruct-Q4_0"}, llama, "llama-3"},
+		{"llama", []string{"x", "Meta Llama 3.1 8B Instruct"}, llama, "llama-3"},
+		{"llama", []string{"RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16"}, llama, "llama-3"},
+		{"llama", []string{"Llama-3.1-8B"}, llama, ""},
+		{"llama", []string{"Llama-3.1-8B-Instruct"}, chatML, ""},
+		{"llama", []string{"DeepSeek-R1-Distill-Llama-8B", "DeepSeek R1 Distill Llama 8B"}, "", "deepseek-r1-distill"},
+		{"qwen2", []string{"DeepSeek-R1-Distill-Qwen-1.5B-Q4_K_M"}, "", "deepseek-r1-distill"},
+		{"qwen3", []string{"DeepSeek-R1-0528-Qwen3-8B"}, hybrid, "deepseek-r1-distill"},
+		{"mistral", []string{"Mistral-Nemo-Instruct-2407"}, "[INST]", "mistral-nemo"},
+		{"llama", []string{"Mistral-Small-24B-Instruct-2501-IQ4_NL"}, "[INST]", "mistral-small-2501"},
+		{"mistral", []string{"Mistral-7B-Instruct-v0.3"}, "[INST]", ""},
+		{"llama", []string{"tinyllama-1.1b-chat-v1.0.Q4_K_M"}, "", "tinyllama"},
+
+		// Two names of two models: nobody knows which.
+		{"qwen3", []string{"Qwen3-8B", "Qwen3-8B-Instruct-2507"}, hybrid, "qwen3-instruct-2507 qwen3"},
+		{"", nil, "", ""},
+		{"llama", []string{"", "/", "-", "Q4_0"}, "", ""},
+	}
+	for _, c := range cases {
+		var got []string
+		for _, m := range Matching(models, Identity{c.architecture, c.names, c.template}) {
+			got = append(got, m.Name)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s %q, template %.20q: got %q, want %q", c.architecture, c.names, c.template, got, c.want)
+		}
+	}
+}
+
+func TestModelProblems(t *testing.T) {
+	const head = "source='x'\n[match]\narchitectures=['llama']\nnames=['a']\n"
+	cases := []struct{ text, want string }{
+		{head + "[sampling]\ntemperature=0.5", ""},
+		{head + "[sampling]\ntop_k=1", ""},
+		{head + "[sampling]\ntemprature=0.5", `targets/models/a.toml:6: unknown key "temprature" (known: temperature, `},
+		{head + "[thinking]\nstart='x'", `targets/models/a.toml:5: unknown key "thinking"`},
+		{head + "[sampling]\ntemperature=1", "temperature is an integer, want a number with a fraction"},
+		{head + "[sampling]\ntemperature='hot'", "temperature is a string"},
+		{head + "[sampling]\ntemperature=2.5", "targets/models/a.toml:6: temperature is 2.5, want 0 to 2"},
+		{head + "[sampling]\ntemperature=nan", "temperature is NaN"},
+		{head + "[sampling]\ntop_p=0.0", "top_p is 0"},
+		{head + "[sampling]\ntop_k=-1", "top_k is -1"},
+		{head, "sampling says nothing"},
+		{"[match]\narchitectures=['llama']\nnames=['a']\n[sampling]\ntop_k=1", `"source" is missing`},
+		{"source='x'\n[match]\nnames=['a']\n[sampling]\ntop_k=1", "must list something"},
+		{"source='x'\n[match]\narchitectures=['llama']\nnames=['(']\n[sampling]\ntop_k=1", "targets/models/a.toml:4: error parsing regexp"},
+		{"source='x'\n[match]\narchitectures=['llama']\nnames=['a']\ntemplate=['']\n[sampling]\ntop_k=1", "a text of template is empty"},
+	}
+	for _, c := range cases {
+		_, err := Models(fstest.MapFS{"models/a.toml": {Data: []byte(c.text)}})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%q: got error %q, want %q", c.text, got, c.want)
+		}
+	}
+}
