@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,5 +155,32 @@ func TestHostileCache(t *testing.T) {
 		if _, err := offline(cache, "acme/tiny"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// What is cached is found, and for what is not nobody is asked and nothing is written.
+func TestOffline(t *testing.T) {
+	h := newHub(t)
+	asked := false
+	h.serve = func(w http.ResponseWriter, r *http.Request, content []byte) { asked = true }
+	folder := t.TempDir()
+	snapshot := filepath.Join(folder, "models--acme--tiny", "snapshots", commit)
+	write(t, folder, "models--acme--tiny", "refs", "main", commit)
+	write(t, snapshot, "config.json", "{}")
+	write(t, snapshot, "model.safetensors", "x")
+	write(t, folder, "models--acme--half", "refs", "main", commit)
+	cases := []struct{ model, want, wrong string }{
+		{"acme/tiny", snapshot, ""},
+		{"acme/half", "", "not whole in the cache"},
+		{"acme/none", "", "not in the cache"},
+	}
+	for _, c := range cases {
+		got, err := Resolve(t.Context(), c.model, Options{CacheDir: folder, Endpoint: h.URL, Offline: true})
+		if got != c.want || c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%s: got %q, %v, want %q, %q", c.model, got, err, c.want, c.wrong)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "models--acme--none")); asked || err == nil {
+		t.Errorf("hub asked: %v, folder made: %v", asked, err == nil)
 	}
 }

@@ -35,6 +35,7 @@ type Options struct {
 	CacheDir string
 	Endpoint string         // the hub; empty: DefaultEndpoint
 	Token    string         // a read token, or empty
+	Offline  bool           // never ask the hub: what the cache lacks is an error, and the cache stays as it is
 	Progress func(Progress) // called during downloads, one call at a time; may be nil
 	// Transport makes the connections; nil: http.DefaultTransport.
 	Transport http.RoundTripper
@@ -79,6 +80,11 @@ func resolve(ctx context.Context, want reference, options Options, patience pati
 	if options.Transport == nil {
 		options.Transport = http.DefaultTransport
 	}
+	if options.Offline {
+		if _, err := os.Stat(filepath.Join(options.CacheDir, want.folder())); err != nil {
+			return "", fmt.Errorf("it is not in the cache: %w", err)
+		}
+	}
 	cache, err := openCache(options.CacheDir, want)
 	if err != nil {
 		return "", err
@@ -86,6 +92,9 @@ func resolve(ctx context.Context, want reference, options Options, patience pati
 	defer cache.close()
 	if path, err := cache.find(); path != "" || err != nil {
 		return path, err
+	}
+	if options.Offline {
+		return "", fmt.Errorf("it is not whole in the cache %s", cache.path)
 	}
 	unlock, err := lock(ctx, filepath.Join(options.CacheDir, ".locks", want.folder(), "atlas.lock"))
 	if err != nil {
