@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -96,6 +97,17 @@ func fromEnvironment(flag *kong.Flag) bool {
 	})
 }
 
+// shown is a flag's value; one that may be unset is a pointer.
+func shown(value any) string {
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		value = v.Elem()
+	}
+	return fmt.Sprint(value)
+}
+
 // printConfig shows each setting of the chosen command, its value and where that came from. Keys are not shown.
 func printConfig(w io.Writer, context *kong.Context) {
 	given := map[*kong.Flag]string{}
@@ -120,7 +132,7 @@ func printConfig(w io.Writer, context *kong.Context) {
 				from = "environment"
 			}
 		}
-		value := fmt.Sprint(context.FlagValue(flag))
+		value := shown(context.FlagValue(flag))
 		if strings.Contains(flag.Name, "key") && value != "" || flag.Name == "hub-token" && value != "" {
 			value = "(set)"
 		}

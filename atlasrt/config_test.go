@@ -92,6 +92,25 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 }
 
+// What may be unset is printed as a value, not as an address.
+func TestUnsetValuesArePrinted(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{[]string{"run", "hi", "--temperature", "0.25"}, "0.25"}, {[]string{"run", "hi"}, "│ default"}} {
+		_, context, err := parse(t, c.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var printed bytes.Buffer
+		printConfig(&printed, context)
+		_, after, _ := strings.Cut(printed.String(), " temperature ")
+		if line, _, _ := strings.Cut(after, "\n"); !strings.Contains(line, c.want) || strings.Contains(line, "0x") {
+			t.Errorf("%v: got %q, want %q", c.args, line, c.want)
+		}
+	}
+}
+
 func TestParseBytes(t *testing.T) {
 	cases := []struct {
 		text string

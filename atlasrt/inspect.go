@@ -43,5 +43,13 @@ func (c *inspectCommand) Run() error {
 		info, _ := checkpoint.Info(want.Name)
 		_ = table.Append(want.Name, fmt.Sprint(want.Shape), info.Type.String(), p.Counter.Kept(want.Name))
 	}
-	return table.Render()
+	if err := table.Render(); err != nil {
+		return err
+	}
+	text, err := c.text(checkpoint, slog.Default())
+	if err != nil { // tensors alone can be listed, too
+		fmt.Printf("no text: %v\n", err)
+		return nil
+	}
+	return printSampling(os.Stdout, text.Sampling())
 }

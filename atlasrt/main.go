@@ -48,6 +48,10 @@ func main() {
 	}
 	if c.PrintConfig {
 		printConfig(os.Stdout, parsed)
+		if err := c.printSampled(context.Background(), os.Stdout, parsed.Selected().Name); err != nil {
+			fmt.Fprintln(os.Stderr, "atlasrt:", err)
+			os.Exit(1)
+		}
 		return
 	}
 	if err := parsed.Run(); err != nil {

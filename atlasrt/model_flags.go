@@ -62,7 +62,7 @@ func (f modelFlags) name() string {
 }
 
 // path resolves the model to a file or folder, fetching it if need be.
-func (f modelFlags) path(ctx context.Context) (string, error) {
+func (f modelFlags) path(ctx context.Context, from reach) (string, error) {
 	if f.Model == "smollm2" {
 		path := filepath.Join(f.Cache, smollm2)
 		if _, err := os.Stat(path); err != nil {
@@ -84,13 +84,13 @@ func (f modelFlags) path(ctx context.Context) (string, error) {
 	}
 	progress := newProgress(os.Stderr)
 	defer progress.Wait()
-	return hub.Resolve(ctx, f.Model, hub.Options{CacheDir: cache, Endpoint: f.HubURL, Token: f.HubToken, Progress: progress.Fetched})
+	return hub.Resolve(ctx, f.Model, hub.Options{CacheDir: cache, Endpoint: f.HubURL, Token: f.HubToken, Progress: progress.Fetched, Offline: from == offline})
 }
 
 // open opens the checkpoint that the flags name, or makes it up for a target.
 func (f modelFlags) open(ctx context.Context, t *instance.Target) (weights.Checkpoint, error) {
 	if f.LoadDummy == "" {
-		return f.read(ctx)
+		return f.read(ctx, online)
 	}
 	config, options, err := f.dummy()
 	if err != nil {
@@ -99,10 +99,18 @@ func (f modelFlags) open(ctx context.Context, t *instance.Target) (weights.Check
 	return instance.Dummy(t, config, options)
 }
 
+// reach says where a checkpoint may come from.
+type reach string
+
+const (
+	online  reach = "online"  // it is fetched if need be
+	offline reach = "offline" // it must be here
+)
+
 // openText opens what a checkpoint has besides weights, which takes no target; one that is made up has no tensors then.
-func (f modelFlags) openText(ctx context.Context) (weights.Checkpoint, error) {
+func (f modelFlags) openText(ctx context.Context, from reach) (weights.Checkpoint, error) {
 	if f.LoadDummy == "" {
-		return f.read(ctx)
+		return f.read(ctx, from)
 	}
 	config, options, err := f.dummy()
 	if err != nil {
@@ -112,8 +120,8 @@ func (f modelFlags) openText(ctx context.Context) (weights.Checkpoint, error) {
 }
 
 // read opens a checkpoint that is no dummy.
-func (f modelFlags) read(ctx context.Context) (weights.Checkpoint, error) {
-	path, err := f.path(ctx)
+func (f modelFlags) read(ctx context.Context, from reach) (weights.Checkpoint, error) {
+	path, err := f.path(ctx, from)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (c *renderCommand) source() (string, error) {
 		text, err := os.ReadFile(c.Template)
 		return string(text), err
 	}
-	checkpoint, err := c.openText(context.Background())
+	checkpoint, err := c.openText(context.Background(), online)
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,7 @@ func (c *runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	text, err := instance.OpenText(m.Checkpoint)
+	text, err := c.text(m.Checkpoint, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (t *conversation) ask(question string) error {
 	if err != nil {
 		return t.forget(err)
 	}
-	options := completion.Options{MaxTokens: t.command.MaxTokens, Choices: 1, LogProbs: -1, Sampling: t.text.Defaults.Params()}
+	options := completion.Options{MaxTokens: t.command.MaxTokens, Choices: 1, LogProbs: -1, Sampling: t.text.Params()}
 	if t.command.Temperature != nil {
 		options.Sampling.Temperature = *t.command.Temperature
 	}

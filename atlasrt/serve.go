@@ -130,10 +130,11 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 	if err != nil {
 		return nil, err
 	}
-	text, err := instance.OpenText(m.Checkpoint)
+	text, err := c.text(m.Checkpoint, log)
 	if err != nil {
 		return nil, err
 	}
+	logSampling(log, text)
 	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, Log: log}))
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 			return nil, errors.Join(err, e.Close())
 		}
 	}
-	config.Generator, config.Engine, config.Defaults = text.Generator(e, m), e, text.Defaults.Params()
+	config.Generator, config.Engine, config.Defaults = text.Generator(e, m), e, text.Params()
 	if text.Template != nil {
 		config.Template = text
 	}

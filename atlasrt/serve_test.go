@@ -116,7 +116,7 @@ func TestTextOfDummies(t *testing.T) {
 		{"258", "text needs 259"}, {"1", "text needs 259"}, {"3000000", "at most 2097152"}, {"0", "vocab_size is 0"}, {`"many"`, "vocab_size"},
 	}
 	for _, c := range cases {
-		checkpoint, err := modelFlags{LoadDummy: tinyShape(t, c.vocabulary), DummyType: "bf16"}.openText(t.Context())
+		checkpoint, err := modelFlags{LoadDummy: tinyShape(t, c.vocabulary), DummyType: "bf16"}.openText(t.Context(), online)
 		var text *instance.Text
 		if err == nil {
 			text, err = instance.OpenText(checkpoint)

@@ -43,7 +43,7 @@ func (c *tokenizeCommand) Run() error {
 
 func (c *tokenizeCommand) open() (*tokenizer.Tokenizer, error) {
 	if c.Tokenizer == "" {
-		checkpoint, err := c.openText(context.Background())
+		checkpoint, err := c.openText(context.Background(), online)
 		if err != nil {
 			return nil, err
 		}

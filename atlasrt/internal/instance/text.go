@@ -21,6 +21,7 @@ type Text struct {
 	Template  *chat.Template // of conversations; nil where the model has none
 	End       []int32
 	Defaults  Defaults
+	Preset    Preset // of values that Defaults does not have
 }
 
 // Prompt renders a conversation and gives its tokens. What came from the request is text, never control.

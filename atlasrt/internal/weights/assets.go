@@ -33,6 +33,7 @@ type Assets struct {
 	QuantConfig      []byte // hf_quant_config.json: modelopt's settings, where config.json has none
 	Preprocessor     []byte // preprocessor_config.json: how images become patches
 	Vocabulary       *Vocabulary
+	Name             string // that a GGUF file gives its model
 }
 
 // asset is a file and where its text goes.

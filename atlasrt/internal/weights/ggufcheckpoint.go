@@ -155,6 +155,7 @@ func (c *ggufCheckpoint) Assets() (Assets, error) {
 		return Assets{}, fmt.Errorf("%s: %w", c.file.Path(), err)
 	}
 	a := Assets{Vocabulary: vocabulary}
+	a.Name, _ = c.file.String("general.name") // a name that is no text is none
 	if vocabulary.ChatTemplate != "" {
 		a.ChatTemplate = []byte(vocabulary.ChatTemplate)
 	}

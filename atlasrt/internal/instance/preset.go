@@ -1,0 +1,67 @@
+package instance
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+)
+
+// Preset is sampling that a publisher recommends for a model; it counts where the checkpoint says nothing.
+type Preset struct {
+	Name string // "" where there is none
+	Defaults
+}
+
+// Params are a request's sampling where it says nothing itself: what the checkpoint says, else what the preset says, else the model's
+// own distribution. A checkpoint that wants no sampling gets none.
+func (t *Text) Params() sample.Params {
+	d := t.Defaults
+	if d.greedy() {
+		return d.Params()
+	}
+	fill := t.Preset.Defaults
+	over(&d.Temperature, fill.Temperature)
+	over(&d.TopP, fill.TopP)
+	over(&d.TopK, fill.TopK)
+	over(&d.MinP, fill.MinP)
+	over(&d.RepetitionPenalty, fill.RepetitionPenalty)
+	return d.Params()
+}
+
+func (d Defaults) greedy() bool { return d.Sample != nil && !*d.Sample }
+
+func over[T any](field **T, value *T) {
+	if *field == nil {
+		*field = value
+	}
+}
+
+// Setting is a value of sampling and where it comes from.
+type Setting struct{ Name, Value, From string }
+
+// Sampling lists what Params holds.
+func (t *Text) Sampling() []Setting {
+	const checkpoint = "generation_config.json"
+	preset := "preset " + t.Preset.Name
+	p := t.Params()
+	var all []Setting
+	add := func(name string, value any, stated, recommended bool) {
+		from := "default"
+		switch {
+		case t.Defaults.greedy() && name == "temperature":
+			from = checkpoint + ": do_sample is false"
+		case stated:
+			from = checkpoint
+		case recommended && !t.Defaults.greedy():
+			from = preset
+		}
+		all = append(all, Setting{name, fmt.Sprint(value), from})
+	}
+	d, r := t.Defaults, t.Preset
+	add("temperature", p.Temperature, d.Temperature != nil, r.Temperature != nil)
+	add("top_p", p.TopP, d.TopP != nil, r.TopP != nil)
+	add("top_k", p.TopK, d.TopK != nil, r.TopK != nil)
+	add("min_p", p.MinP, d.MinP != nil, r.MinP != nil)
+	add("repetition_penalty", p.RepetitionPenalty, d.RepetitionPenalty != nil, r.RepetitionPenalty != nil)
+	return all
+}
