@@ -53,7 +53,7 @@ func (c *doctorCommand) Run() error {
 		return err
 	}
 	limits, unread := d.Limits()
-	fmt.Printf("processors: %d of this process, CPU quota %s: %d threads\n", runtime.NumCPU(), quota(limits), d.Threads())
+	fmt.Printf("processors: %d; CPU quota: %s; threads: %d\n", runtime.NumCPU(), quota(limits), d.Threads())
 	free, total, limit := d.BoundMemory()
 	if limit != "" {
 		limit = ", limit of a control group: " + limit

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -170,5 +172,61 @@ func TestServedNames(t *testing.T) {
 		if names := strings.Join(got.Serve.names(), " "); names != c.want {
 			t.Errorf("%v: got %s, want %s", c.args, names, c.want)
 		}
+	}
+}
+
+// The port comes before the model: a taken one is the error, whatever the model, and a model that cannot be opened gives the port back.
+func TestServeTakesThePortFirst(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := filepath.Join(t.TempDir(), "none.json")
+	run := func() error {
+		c, _, err := parse(t, "serve", "--load-dummy", shape, "--port", port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Serve.Run()
+	}
+	if err := run(); err == nil || !strings.Contains(err.Error(), "address already in use") || !strings.Contains(err.Error(), "--port 0") {
+		t.Errorf("port %s is taken: got %v, want an error that says so", port, err)
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := run(); err == nil || strings.Contains(err.Error(), "address already in use") {
+			t.Errorf("no model: got %v, want an error of the model", err)
+		}
+	}
+}
+
+// Whoever stops a server before its model is loaded gets the error that main ends with code 3 for.
+func TestServeStopsWhileLoading(t *testing.T) {
+	c, _, err := parse(t, "serve", "--load-dummy", tinyShape(t, "300"), "--max-sequences", "2", "--memory", "64MiB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := c.Serve.config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := server.NewGate(config.Limits, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	prepare := func(ctx context.Context) (*instance.Prepared, error) {
+		defer stop()
+		return c.Serve.prepareOn(ctx, onOracle(op.F32))
+	}
+	if _, err := c.Serve.open(ctx, prepare, stop, gate, config); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

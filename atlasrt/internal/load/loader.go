@@ -78,6 +78,7 @@ func (l *Loader) Finish() error {
 	}
 	l.device.Free(l.staging)
 	l.staging = 0
+	l.report(l.weights.end)
 	l.fail(weights.CheckUsed(l.checkpoint, explained))
 	return errors.Join(l.errs...)
 }
@@ -148,14 +149,19 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 			one.Count = 1
 			l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*pitch), Bytes: raw})
 		}
-		if l.Progress != nil {
-			l.Progress(int64(w.Data-l.weights.start)+w.Stride*int64(last), int64(l.weights.end-l.weights.start))
-		}
+		l.report(w.Data + op.Ptr(w.Stride*int64(last)))
 	}
 	if scaled(w.Scheme) {
 		w.Scale = l.Floats(append(factors, make([]float32, int(count*w.Rows)-len(factors))...))
 	}
 	return w
+}
+
+// report tells how far it is: weights are placed up to an address.
+func (l *Loader) report(to op.Ptr) {
+	if l.Progress != nil {
+		l.Progress(int64(to-l.weights.start), int64(l.weights.end-l.weights.start))
+	}
 }
 
 func wrap(t weights.Tensor, err error) error {

@@ -49,7 +49,7 @@ func Read(root fs.FS) (Limits, error) {
 		if !ok {
 			continue
 		}
-		if m.Limit < limits.Memory.Limit {
+		if m.Limit <= limits.Memory.Limit { // of equal ones the outermost, whose own file says so
 			limits.Memory.Limit, limits.Memory.From = m.Limit, m.From
 		}
 		limits.Memory.Free = min(limits.Memory.Free, m.Free)

@@ -60,6 +60,8 @@ func TestRead(t *testing.T) {
 		{"1: groups above", cpu1 + memory1, "4:cpu,cpuacct:/a/b\n3:memory:/a/b\n", "cpu,cpuacct/a/cpu.cfs_quota_us=100000;cpu,cpuacct/a/cpu.cfs_period_us=100000;cpu,cpuacct/a/b/cpu.cfs_quota_us=-1;cpu,cpuacct/a/b/cpu.cfs_period_us=100000;" +
 			"memory/a/memory.limit_in_bytes=4000;memory/a/memory.usage_in_bytes=1000;memory/a/b/memory.limit_in_bytes=" + none, 1, 4000, 3000, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", ""},
 		{"1: a limit that cannot be seen", memory1, "3:memory:/\n", "memory/memory.limit_in_bytes=" + none + ";memory/memory.usage_in_bytes=100;memory/memory.stat=hierarchical_memory_limit 1000\n", 0, 1000, 900, "/sys/fs/cgroup/memory/memory.stat", ""},
+		{"1: groups below know the limit above", memory1, "3:memory:/a/b\n", "memory/a/memory.limit_in_bytes=1000;memory/a/memory.usage_in_bytes=400;memory/a/b/memory.usage_in_bytes=100;" +
+			"memory/a/b/memory.limit_in_bytes=" + none + ";memory/a/b/memory.stat=hierarchical_memory_limit 1000", 0, 1000, 600, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", ""},
 		{"1: a container that knows its path on the host", "32 30 0:28 /docker/x /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n", "4:cpu:/kube/y\n", "cpu/cpu.cfs_quota_us=100000;cpu/cpu.cfs_period_us=50000", 2, 0, 0, "", ""},
 		{"1: other controllers", "32 30 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n", "4:cpuset:/a\n", "cpuset/a/cpu.cfs_quota_us=100000;cpuset/a/cpu.cfs_period_us=100000", 0, 0, 0, "", ""},
 
