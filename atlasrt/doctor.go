@@ -54,11 +54,8 @@ func (c *doctorCommand) Run() error {
 	}
 	limits, unread := d.Limits()
 	fmt.Printf("processors: %d; CPU quota: %s; threads: %d\n", runtime.NumCPU(), quota(limits), d.Threads())
-	free, total, limit := d.BoundMemory()
-	if limit != "" {
-		limit = ", limit of a control group: " + limit
-	}
-	fmt.Printf("memory: %s free of %s%s\n", formatBytes(free), formatBytes(total), limit)
+	free, total := d.Memory()
+	fmt.Printf("memory: %s free of %s; limit of control groups: %s\n", formatBytes(free), formatBytes(total), memoryLimit(limits))
 	if unread != nil {
 		fmt.Printf("not read, and taken as no limit: %v\n", unread)
 	}
@@ -74,4 +71,12 @@ func quota(l cgroup.Limits) string {
 		return "none"
 	}
 	return fmt.Sprintf("%.4g", l.Processors)
+}
+
+// memoryLimit says how much memory they let it have.
+func memoryLimit(l cgroup.Limits) string {
+	if l.Memory.From == "" {
+		return "none"
+	}
+	return fmt.Sprintf("%s (%s)", formatBytes(l.Memory.Limit), l.Memory.From)
 }

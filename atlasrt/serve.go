@@ -118,8 +118,12 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 	for _, line := range p.Counter.Converted() {
 		log.Info(line)
 	}
-	if _, unread := p.Target.Limits(); unread != nil {
+	limits, unread := p.Target.Limits()
+	if unread != nil {
 		log.Warn("a limit of this process is unknown and taken as none", "error", unread)
+	}
+	if limits.Processors > 0 || limits.Memory.From != "" {
+		log.Info("control groups bound this process", "processors", quota(limits), "memory", memoryLimit(limits))
 	}
 	memory, err := p.Plan()
 	if err != nil {
