@@ -1,10 +1,12 @@
 package hub
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,40 +18,50 @@ var (
 	blobName     = regexp.MustCompile(`^sha256[-:]([0-9a-f]{64})$`)
 )
 
-// Name is what a model is called that a user names for Resolve. A folder has its own name, dots and all, in the HuggingFace cache that of its
-// repository. A file has its name without .gguf and without its number among parts; a blob of ollama's has the name that
-// ollama knows it by. Links keep their own names. `owner/name` is one already.
+// Name is what a model is called that a user names for Resolve. A folder has its own name, dots and all, and in the HuggingFace cache
+// that of its repository; a file of a checkpoint has its folder's. A GGUF file's is without .gguf and without its number among parts,
+// and a blob of ollama's has the name that ollama knows it by. Links keep their own names. `owner/name` is one already.
 func Name(model string) string {
 	info, err := os.Stat(model)
 	if err != nil {
 		if want, err := parseReference(model); err == nil && want.file != "" {
-			return fileName(want.file)
+			return fileName(path.Base(want.file))
 		}
 		return model
 	}
-	path, err := filepath.Abs(model)
+	place, err := filepath.Abs(model)
 	if err != nil { // there is no working folder any more
-		path = filepath.Clean(model)
+		place = filepath.Clean(model)
+	}
+	if !info.IsDir() && ofFolder(place) {
+		return Name(filepath.Dir(place))
 	}
 	if info.IsDir() {
-		if found := snapshotPath.FindStringSubmatch(filepath.ToSlash(path)); found != nil {
+		if found := snapshotPath.FindStringSubmatch(filepath.ToSlash(place)); found != nil {
 			return strings.Replace(found[1], "--", "/", 1)
 		}
-		return filepath.Base(path)
+		return filepath.Base(place)
 	}
-	if blob := blobName.FindStringSubmatch(filepath.Base(path)); blob != nil {
-		if name := ollamaName(os.DirFS(filepath.Join(filepath.Dir(path), "..", "manifests")), "sha256:"+blob[1]); name != "" {
+	if blob := blobName.FindStringSubmatch(filepath.Base(place)); blob != nil {
+		if name := ollamaName(os.DirFS(filepath.Join(filepath.Dir(place), "..", "manifests")), "sha256:"+blob[1]); name != "" {
 			return name
 		}
 	}
-	return fileName(filepath.Base(path))
+	return fileName(filepath.Base(place))
 }
 
+// fileName is the name of a GGUF file's model.
 func fileName(base string) string {
 	if end := len(base) - len(".gguf"); end > 0 && strings.EqualFold(base[end:], ".gguf") {
-		return partOf.ReplaceAllString(base[:end], "")
+		base = base[:end]
 	}
-	return base
+	return cmp.Or(partOf.ReplaceAllString(base, ""), base)
+}
+
+// ofFolder reports whether a file is one of a HuggingFace checkpoint, whose folder is opened in its place.
+func ofFolder(file string) bool {
+	base := strings.ToLower(filepath.Base(file))
+	return base == "config.json" || strings.HasSuffix(base, ".safetensors") || strings.HasSuffix(base, ".safetensors.index.json")
 }
 
 // Bounds of what is read of ollama's manifests.

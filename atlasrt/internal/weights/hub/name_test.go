@@ -19,7 +19,7 @@ func TestName(t *testing.T) {
 		}
 	}
 	for _, file := range []string{
-		"m-2.5.Q4_1.gguf", "M.GGUF", "big-00001-of-00003.gguf", "big-1-of-3.gguf", "noending-2.5", "x.gguf.bak", ".gguf",
+		"m-2.5.Q4_1.gguf", "M.GGUF", "big-00001-of-00003.gguf", "big-1-of-3.gguf", "noending-2.5", "parts-00001-of-00002", "Tiny-2.5-0.1B-Instruct/config.json", "Tiny-2.5-0.1B-Instruct/model-00001-of-00002.safetensors", "x.gguf.bak", ".gguf",
 		"hub/models--acme--Tiny-2.5/snapshots/" + hash + "/tiny.Q8_0.gguf",
 		"ollama/blobs/sha256-" + hex, "ollama/blobs/sha256-" + strings.Repeat("00", 32), "alone/blobs/sha256-" + hex,
 	} {
@@ -64,6 +64,9 @@ func TestName(t *testing.T) {
 		{".", "/big-00001-of-00003.gguf", "big"},
 		{".", "/big-1-of-3.gguf", "big-1-of-3"},
 		{".", "/noending-2.5", "noending-2.5"},
+		{".", "/parts-00001-of-00002", "parts"},
+		{".", "/Tiny-2.5-0.1B-Instruct/config.json", "Tiny-2.5-0.1B-Instruct"},
+		{"Tiny-2.5-0.1B-Instruct", "model-00001-of-00002.safetensors", "Tiny-2.5-0.1B-Instruct"},
 		{".", "/x.gguf.bak", "x.gguf.bak"},
 		{".", "/.gguf", ".gguf"},
 		{".", "/best.v2.gguf", "best.v2"},
@@ -76,6 +79,7 @@ func TestName(t *testing.T) {
 		{".", "acme/Tiny-2.5", "acme/Tiny-2.5"},
 		{".", "acme/Tiny-2.5@v1.0", "acme/Tiny-2.5@v1.0"},
 		{".", "acme/Tiny-2.5:tiny.Q4_0.gguf", "tiny.Q4_0"},
+		{".", "acme/Tiny-2.5:Q4_0/tiny.Q4_0-00001-of-00002.gguf", "tiny.Q4_0"},
 		{".", "/none-1.5", "/none-1.5"},
 	}
 	for _, c := range cases {
