@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 )
@@ -18,6 +19,7 @@ var ErrAbsent = errors.New("no such key")
 // the type it has and the type that was asked for.
 type Metadata struct {
 	values map[string]value
+	asked  *sync.Map // keys that a getter was asked for
 }
 
 // kind is the type of a value, by the format's numbers.
@@ -68,7 +70,7 @@ func (v value) String() string {
 
 // read checks the keys and values that come next.
 func (m *Metadata) read(c *cursor, count int) error {
-	m.values = map[string]value{}
+	m.values, m.asked = map[string]value{}, &sync.Map{}
 	for range count {
 		key := c.string(maxKeyBytes)
 		if c.err != nil {
@@ -140,6 +142,14 @@ func (m Metadata) Has(key string) bool {
 
 // Keys lists the keys in alphabetical order.
 func (m Metadata) Keys() []string { return slices.Sorted(maps.Keys(m.values)) }
+
+// Unread lists the keys that no getter was asked for, in alphabetical order.
+func (m Metadata) Unread() []string {
+	return slices.DeleteFunc(m.Keys(), func(key string) bool {
+		_, asked := m.asked.Load(key)
+		return asked
+	})
+}
 
 // Len is the number of elements of an array; 0 where the file has no such key, or a single value.
 func (m Metadata) Len(key string) int {
@@ -234,6 +244,7 @@ func (m Metadata) find(key, want string, accepts func(value) bool) (value, error
 	if !ok {
 		return v, fmt.Errorf("metadata key %s: %w", key, ErrAbsent)
 	}
+	m.asked.Store(key, true)
 	if !accepts(v) {
 		return v, fmt.Errorf("metadata key %s is %v, wanted %s", key, v, want)
 	}
