@@ -12,18 +12,14 @@ import (
 
 // Config reads a model's settings: a JSON object under HuggingFace's names. A getter that finds nothing or the wrong type
 // returns a zero value and keeps an error that names file, key, wanted type and found value; Err gives all of them, so
-// that a family's settings read as a table. A key with null counts as absent. A Config is for one goroutine.
+// that a family's settings read as a table. A key with null counts as absent. A number may stand in a string: Assumed says
+// so. A Config is for one goroutine; what was read and assumed is kept for all readers of a file.
 type Config struct {
-	file   string // for errors: config.json, or the GGUF file
-	prefix string // "text_config." inside that object
-	values map[string]any
-	log    *configLog
-}
-
-// configLog is shared by a Config and the objects inside it.
-type configLog struct {
-	errors []error
-	read   map[string]bool // full keys
+	file     string // for errors: config.json, or the GGUF file
+	prefix   string // "text_config." inside that object
+	values   map[string]any
+	problems *[]error // shared with the objects inside
+	memory   *memory
 }
 
 // ParseConfig checks the text of a config.json; file names it in errors. The text is one JSON object of at most 4 MiB
@@ -37,17 +33,20 @@ func ParseConfig(file string, text []byte) (*Config, error) {
 }
 
 func newConfig(file string, values map[string]any) (*Config, error) {
-	c := &Config{file: file, values: values, log: &configLog{read: map[string]bool{}}}
+	c := &Config{file: file, values: values, problems: new([]error), memory: &memory{read: map[string]bool{}}}
 	if err := c.checkRanges(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// Fresh is a reader of the same settings that has met no error and read no key.
+// Fresh is a reader of the same settings that has met no error.
 func (c *Config) Fresh() *Config {
-	return &Config{file: c.file, prefix: c.prefix, values: c.values, log: &configLog{read: map[string]bool{}}}
+	return &Config{file: c.file, prefix: c.prefix, values: c.values, problems: new([]error), memory: c.memory}
 }
+
+// File is what errors call the settings: the path of a config.json or of a GGUF file.
+func (c *Config) File() string { return c.file }
 
 // Has reports whether the key is there and not null.
 func (c *Config) Has(key string) bool { return c.values[key] != nil }
@@ -110,21 +109,16 @@ func (c *Config) Floats(key string) []float64 {
 // Object reads an object; absent gives an empty one. Its errors are part of c.Err.
 func (c *Config) Object(key string) *Config {
 	values := optional(c, key, "an object", as[map[string]any], nil)
-	return &Config{file: c.file, prefix: c.prefix + key + ".", values: values, log: c.log}
+	return &Config{file: c.file, prefix: c.prefix + key + ".", values: values, problems: c.problems, memory: c.memory}
 }
 
 // Fail keeps an error about a key, for Err: a value that has the right type but makes no sense.
 func (c *Config) Fail(key, format string, arguments ...any) {
-	c.log.errors = append(c.log.errors, c.problem(key, format, arguments...))
+	*c.problems = append(*c.problems, c.problem(key, format, arguments...))
 }
 
 // Err gives all errors that this reader and the objects inside it have met.
-func (c *Config) Err() error { return errors.Join(c.log.errors...) }
-
-// Unread lists the keys of this object that nobody asked for, sorted.
-func (c *Config) Unread() []string {
-	return slices.DeleteFunc(c.Keys(), func(key string) bool { return c.log.read[c.prefix+key] })
-}
+func (c *Config) Err() error { return errors.Join(*c.problems...) }
 
 func (c *Config) problem(key, format string, arguments ...any) error {
 	return fmt.Errorf("%s: %s%s %s", c.file, c.prefix, key, fmt.Sprintf(format, arguments...))
@@ -132,7 +126,7 @@ func (c *Config) problem(key, format string, arguments ...any) error {
 
 func required[T any](c *Config, key, want string, convert func(any) (T, bool)) T {
 	if !c.Has(key) {
-		c.log.read[c.prefix+key] = true
+		c.Know(key)
 		c.Fail(key, "is missing, wanted %s", want)
 	}
 	var zero T
@@ -140,13 +134,17 @@ func required[T any](c *Config, key, want string, convert func(any) (T, bool)) T
 }
 
 func optional[T any](c *Config, key, want string, convert func(any) (T, bool), otherwise T) T {
-	c.log.read[c.prefix+key] = true
+	c.Know(key)
 	value := c.values[key]
 	if value == nil {
 		return otherwise
 	}
 	result, ok := convert(value)
 	if !ok {
+		if result, ok = convert(plain(value)); ok {
+			c.Assume("%s%s is %s: read as %s", c.prefix, key, show(value), want)
+			return result
+		}
 		c.Fail(key, "is %s, wanted %s", show(value), want)
 		return otherwise
 	}
@@ -200,6 +198,26 @@ func number(value any) (float64, bool) {
 		err = nil
 	}
 	return f, err == nil
+}
+
+// plain gives the value that stands in a text, "5e-7" or "true", also for the elements of an array.
+func plain(value any) any {
+	switch value := value.(type) {
+	case string:
+		if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return json.Number(value)
+		}
+		if value == "true" || value == "false" {
+			return value == "true"
+		}
+	case []any:
+		elements := make([]any, len(value))
+		for i := range value {
+			elements[i] = plain(value[i])
+		}
+		return elements
+	}
+	return value
 }
 
 // list converts every element of an array.

@@ -107,43 +107,46 @@ func TestConfigReportsEverything(t *testing.T) {
 	if err := c.Err(); err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
-	if got := fmt.Sprint(c.Unread(), c.Fresh().Unread(), c.Fresh().Err()); got != "[d] [a b d] <nil>" {
+	if got := fmt.Sprint(c.Unread(), c.Fresh().Unread(), c.Fresh().Err()); got != "[d] [d] <nil>" {
 		t.Errorf("unread keys: %s", got)
 	}
 }
 
-func TestRope(t *testing.T) {
-	cases := []struct {
-		text, layer     string
-		theta           float64
-		kind            string
-		factor, partial float64
-	}{
-		{`{}`, "", 10000, "default", 0, 1},
-		{`{"rope_theta": 500000.0, "rope_scaling": null}`, "", 500000, "default", 0, 1},
-		{`{"rope_theta": 1000000, "rope_scaling": {"type": "yarn", "factor": 4.0}}`, "", 1e6, "yarn", 4, 1},
-		{`{"rope_theta": 500000, "rope_scaling": {"rope_type": "llama3", "factor": 8}}`, "", 500000, "llama3", 8, 1},
-		{`{"rope_parameters": {"rope_theta": 500000, "rope_type": "llama3", "factor": 8}}`, "", 500000, "llama3", 8, 1},
-		{`{"partial_rotary_factor": 0.5, "rope_parameters": {"rope_theta": 7, "partial_rotary_factor": 0.25}}`, "", 7, "default", 0, 0.25},
-		{`{"partial_rotary_factor": 0.5, "rope_theta": 7}`, "", 7, "default", 0, 0.5},
-		{`{"rope_parameters": {"full_attention": {"rope_theta": 1e6, "rope_type": "proportional"}, "sliding_attention": {"rope_theta": 3}}}`,
-			"full_attention", 1e6, "proportional", 0, 1},
-		{`{"rope_parameters": {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 3}}}`, "sliding_attention", 3, "default", 0, 1},
+func TestUnreadDescends(t *testing.T) {
+	c := config(t, `{"a": 1, "b": {"c": 1, "d": {"e": 2}}, "f": {"g": 1}, "h": null}`)
+	c.Know("a")
+	c.Object("b").Int("c")
+	c.Fresh().Object("b").Object("d")
+	if got := fmt.Sprint(c.Unread()); got != "[b.d.e f h]" {
+		t.Errorf("unread keys: %s", got)
 	}
-	for _, c := range cases {
-		reader := config(t, c.text)
-		rope := reader.Rope(c.layer)
-		theta, kind := rope.FloatOr("rope_theta", 10000), rope.String("rope_type")
-		factor, partial := rope.FloatOr("factor", 0), rope.FloatOr("partial_rotary_factor", 1)
-		if theta != c.theta || kind != c.kind || factor != c.factor || partial != c.partial || reader.Err() != nil || len(reader.Unread()) > 0 {
-			t.Errorf("%s: theta %v type %s factor %v partial %v; want %v %s %v %v (%v, unread %v)",
-				c.text, theta, kind, factor, partial, c.theta, c.kind, c.factor, c.partial, reader.Err(), reader.Unread())
+}
+
+func TestNumbersInText(t *testing.T) {
+	cases := []struct {
+		get           func(c *Config) any
+		want, assumed string
+	}{
+		{func(c *Config) any { return c.Int("int") }, "8", `int is "8": read as an integer`},
+		{func(c *Config) any { return c.Float("float") }, "5e-07", `float is "5e-7": read as a finite number`},
+		{func(c *Config) any { return c.Bool("on") }, "true", `on is "true": read as true or false`},
+		{func(c *Config) any { return c.Ints("ids") }, "[1 2]", `ids is ["1",2]: read as an array of integers`},
+		{func(c *Config) any { return c.Object("in").Int("n") }, "3", `in.n is "3": read as an integer`},
+		{func(c *Config) any { return c.String("int") }, "8", ""},
+		{func(c *Config) any { return c.Strings("texts") }, "[1 2]", ""},
+	}
+	for _, k := range cases {
+		c := config(t, `{"int": "8", "float": "5e-7", "on": "true", "ids": ["1", 2], "in": {"n": "3"}, "texts": ["1", "2"]}`)
+		got, again := fmt.Sprint(k.get(c)), fmt.Sprint(k.get(c.Fresh()))
+		if assumed := strings.Join(c.Assumed(), "; "); got != k.want || again != k.want || assumed != k.assumed || c.Err() != nil {
+			t.Errorf("got %s, %s, %q, %v; want %s, %q", got, again, assumed, c.Err(), k.want, k.assumed)
 		}
 	}
-	reader := config(t, `{"rope_scaling": {"type": "yarn", "factor": "four"}}`)
-	reader.Rope("").Float("factor")
-	if err := reader.Err(); !matches(err, `config.json: rope_scaling.factor is "four"`) {
-		t.Errorf("got %v", err)
+	for _, text := range []string{"NaN", "Infinity", "0x8p0 x", "", "8 9"} {
+		c := config(t, fmt.Sprintf(`{"n": %q}`, text))
+		if c.Float("n"); c.Err() == nil {
+			t.Errorf("%q is read as a number", text)
+		}
 	}
 }
 
@@ -163,7 +166,7 @@ func FuzzParseConfig(f *testing.F) {
 			c.Floats(key)
 			c.Object(key).Keys()
 		}
-		c.Rope("full_attention").String("rope_type")
+		c.Unread()
 		if c.Err() != nil && c.Err().Error() == "" {
 			t.Fatalf("%s: an empty error", text)
 		}

@@ -48,7 +48,7 @@ func TestGoldenCheckpoints(t *testing.T) {
 		}
 		config.Strings("architectures")
 		text.Int("hidden_size")
-		text.Rope("full_attention").FloatOr("rope_theta", 10000)
+		text.FloatOr("rope_theta", 10000)
 		if err := config.Err(); err != nil {
 			t.Error(err)
 		}

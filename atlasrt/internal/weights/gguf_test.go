@@ -218,7 +218,7 @@ func FuzzOpenGGUF(f *testing.F) {
 
 func TestGGUFExperts(t *testing.T) {
 	keys := map[string]any{
-		"general.architecture": "qwen3moe", "qwen3moe.block_count": 1, "qwen3moe.embedding_length": 8, "qwen3moe.attention.head_count": 2,
+		"general.architecture": "qwen3moe", "qwen3moe.block_count": 1, "qwen3moe.embedding_length": 8, "qwen3moe.attention.head_count": 2, "qwen3moe.context_length": 64,
 		"qwen3moe.attention.head_count_kv": []int32{1, 1}, "qwen3moe.attention.key_length": 6, "qwen3moe.attention.layer_norm_rms_epsilon": float32(1e-6),
 		"qwen3moe.expert_count": 3, "qwen3moe.expert_used_count": 2, "qwen3moe.expert_feed_forward_length": 4,
 	}
@@ -343,7 +343,7 @@ func TestSmolLM2(t *testing.T) {
 	config := c.Config()
 	got := fmt.Sprint(config.Strings("architectures"), config.Int("hidden_size"), config.Int("num_hidden_layers"), config.Int("num_attention_heads"),
 		config.Int("num_key_value_heads"), config.Int("head_dim"), config.Int("intermediate_size"), config.Float("rms_norm_eps"),
-		config.Rope("").Float("rope_theta"), config.Int("vocab_size"), config.Bool("tie_word_embeddings"), config.Int("max_position_embeddings"),
+		config.Float("rope_theta"), config.Int("vocab_size"), config.Bool("tie_word_embeddings"), config.Int("max_position_embeddings"),
 		config.Ints("eos_token_id"), config.Has("rope_scaling"), config.Has("partial_rotary_factor"))
 	if want := "[LlamaForCausalLM] 576 30 9 3 64 1536 1e-05 100000 49152 true 8192 [2] false false"; got != want || config.Err() != nil {
 		t.Errorf("configuration: %s, %v; want %s", got, config.Err(), want)
