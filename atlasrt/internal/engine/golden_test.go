@@ -26,7 +26,7 @@ func llamaModel(t *testing.T, d *host.Device, rows int) (*oracle.Set, model.Mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := llama.ReadConfig(text)
+	config, err := llama.ReadConfig("config.json", text, "llama")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/model/llama"
+	"github.com/atlas-inference/atlas/atlasrt/model/nn"
 	"github.com/atlas-inference/atlas/atlasrt/model/qwen3"
 	"github.com/atlas-inference/atlas/atlasrt/model/qwen3moe"
 )
@@ -23,20 +24,31 @@ func family(c *weights.Config) (build, error) {
 	}
 	switch kind {
 	case "llama", "mistral", "qwen2":
-		config, err := llama.ReadConfig(data)
+		config, err := llama.ReadConfig(c.File(), data, kind)
+		note(c, &config.Config)
 		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
 			return llama.New(ops, src, config, limits)
 		}, err
 	case "qwen3":
-		config, err := qwen3.ReadConfig(data)
+		config, err := qwen3.ReadConfig(c.File(), data)
+		note(c, &config.Config)
 		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
 			return qwen3.New(ops, src, config, limits)
 		}, err
 	case "qwen3_moe":
-		config, err := qwen3moe.ReadConfig(data)
+		config, err := qwen3moe.ReadConfig(c.File(), data)
+		note(c, &config.Config)
 		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
 			return qwen3moe.New(ops, src, config, limits)
 		}, err
 	}
 	return nil, fmt.Errorf("model_type %q is not served (served: llama, mistral, qwen2, qwen3, qwen3_moe)", kind)
+}
+
+// note keeps what a family has read of its settings, and what it assumed.
+func note(c *weights.Config, read *nn.Config) {
+	c.Know(read.Keys()...)
+	for _, line := range read.Assumed {
+		c.Assume("%s", line)
+	}
 }

@@ -10,8 +10,10 @@ import (
 // Config is a Llama's config.json.
 type Config struct{ nn.Config }
 
-// ReadConfig reads and checks a config.json.
-func ReadConfig(data []byte) (*Config, error) { return nn.Read(data, &Config{}) }
+// ReadConfig reads and checks a config.json of a model type; file names it in errors.
+func ReadConfig(file string, data []byte, modelType string) (*Config, error) {
+	return nn.Read(file, data, &Config{defaults(modelType)})
+}
 
 // New loads a model.
 func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {

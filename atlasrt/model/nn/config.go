@@ -3,43 +3,37 @@
 package nn
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 )
 
-// Config is what the pre-norm decoders have in common, by the names of a HuggingFace config.json.
+// Config is what the pre-norm decoders have in common, by the names of a HuggingFace config.json. The tag `null` is what
+// null means where a class allows it.
 type Config struct {
-	ModelType        string  `json:"model_type"`
-	Hidden           int32   `json:"hidden_size"`
-	Layers           int32   `json:"num_hidden_layers"`
-	Heads            int32   `json:"num_attention_heads"`
-	KVHeads          int32   `json:"num_key_value_heads"`
-	HeadDim          int32   `json:"head_dim"`
-	Intermediate     int32   `json:"intermediate_size"`
-	Vocab            int32   `json:"vocab_size"`
-	MaxPositions     int32   `json:"max_position_embeddings"`
-	Eps              float32 `json:"rms_norm_eps"`
-	Tied             bool    `json:"tie_word_embeddings"`
-	Activation       string  `json:"hidden_act"`
-	AttentionBias    bool    `json:"attention_bias"`
-	MLPBias          bool    `json:"mlp_bias"`
-	SlidingWindow    *int32  `json:"sliding_window"`
-	UseSlidingWindow *bool   `json:"use_sliding_window"`
-	MaxWindowLayers  int32   `json:"max_window_layers"`
+	ModelType        string   `json:"model_type"`
+	Hidden           int32    `json:"hidden_size"`
+	Layers           int32    `json:"num_hidden_layers"`
+	Heads            int32    `json:"num_attention_heads"`
+	KVHeads          int32    `json:"num_key_value_heads" null:"0"` // 0: as many as Heads
+	HeadDim          int32    `json:"head_dim" null:"0"`            // 0: Hidden/Heads
+	Intermediate     int32    `json:"intermediate_size"`
+	Vocab            int32    `json:"vocab_size"`
+	MaxPositions     int32    `json:"max_position_embeddings"`
+	Eps              float32  `json:"rms_norm_eps"`
+	Tied             bool     `json:"tie_word_embeddings" null:"false"`
+	Activation       string   `json:"hidden_act"`
+	AttentionBias    bool     `json:"attention_bias" null:"false"`
+	MLPBias          bool     `json:"mlp_bias" null:"false"`
+	SlidingWindow    *int32   `json:"sliding_window"`
+	UseSlidingWindow *bool    `json:"use_sliding_window" null:"false"`
+	MaxWindowLayers  int32    `json:"max_window_layers"`
+	LayerTypes       []string `json:"layer_types"`
 	Rotary
-}
 
-// Read decodes a config.json into a family's config, which may hold defaults, and checks it.
-func Read[C interface{ Complete() error }](data []byte, config C) (C, error) {
-	err := json.Unmarshal(data, config)
-	if err == nil {
-		err = config.Complete()
-	}
-	if err != nil {
-		err = fmt.Errorf("config.json: %w", err)
-	}
-	return config, err
+	Windows Windows  `json:"-"` // of the family's class
+	Assumed []string `json:"-"` // what was taken for granted, for people
+
+	known, ignored []string // keys
 }
 
 // Complete fills what a config may leave out and checks every number that sizes depend on.
@@ -79,26 +73,8 @@ func (c *Config) Complete() error {
 	if !(c.Eps > 0 && c.Eps < 1) {
 		errs = append(errs, fmt.Errorf("rms_norm_eps is %v (it must be between 0 and 1)", c.Eps))
 	}
-	if c.Activation != "" && c.Activation != "silu" {
+	if c.Activation != "silu" && c.Activation != "swish" { // two names of one function
 		errs = append(errs, fmt.Errorf("hidden_act %q is not served by this family (silu is)", c.Activation))
 	}
-	if c.SlidingWindow != nil {
-		within("sliding_window", *c.SlidingWindow, 1, 1<<27)
-	}
-	return errors.Join(errors.Join(errs...), c.Rotary.complete(c.HeadDim))
-}
-
-// Window is how many positions layer sees, itself included; 0 means all.
-//
-// Where use_sliding_window is given, the layers from max_window_layers on slide (qwen2, qwen3); otherwise all do (mistral).
-func (c *Config) Window(layer int32) int32 {
-	switch {
-	case c.SlidingWindow == nil:
-		return 0
-	case c.UseSlidingWindow == nil:
-		return *c.SlidingWindow
-	case *c.UseSlidingWindow && layer >= c.MaxWindowLayers:
-		return *c.SlidingWindow
-	}
-	return 0
+	return errors.Join(errors.Join(errs...), c.completeWindows(), c.completeRotary())
 }

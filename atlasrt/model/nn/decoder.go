@@ -34,7 +34,7 @@ func NewDecoder(ops Ops, src model.Source, c *Config, o AttentionOptions, mixtur
 		ops:       ops,
 		config:    c,
 		embedding: src.Matrix(c.Hidden, model.Part{Name: "model.embed_tokens.weight", Rows: c.Vocab}),
-		rope:      NewRope(src, &c.Rotary, c.HeadDim),
+		rope:      NewRope(src, &c.Rotary),
 		norm:      NewNorm(src, c, "model.norm.weight"),
 		work:      NewWorkspace(src, c, mixture, limits),
 	}

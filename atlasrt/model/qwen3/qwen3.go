@@ -3,6 +3,8 @@
 package qwen3
 
 import (
+	"errors"
+
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/model/nn"
 )
@@ -10,8 +12,24 @@ import (
 // Config is a Qwen3's config.json.
 type Config struct{ nn.Config }
 
-// ReadConfig reads and checks a config.json.
-func ReadConfig(data []byte) (*Config, error) { return nn.Read(data, &Config{}) }
+// ReadConfig reads and checks a config.json; file names it in errors. What it may leave out is as in Qwen3Config of
+// transformers 5.24 (src/transformers/models/qwen3/configuration_qwen3.py). A head_dim of null is refused, as it is there.
+func ReadConfig(file string, data []byte) (*Config, error) {
+	window, off := int32(4096), false
+	return nn.Read(file, data, &Config{nn.Config{
+		Hidden: 4096, Layers: 32, Heads: 32, KVHeads: 32, HeadDim: 128, Intermediate: 22016, Vocab: 151936, MaxPositions: 32768,
+		Eps: 1e-6, Activation: "silu", Rotary: nn.Rotary{Theta: 10000},
+		Windows: nn.LaterWindows, SlidingWindow: &window, UseSlidingWindow: &off, MaxWindowLayers: 28,
+	}})
+}
+
+// Complete fills what a config may leave out and checks it.
+func (c *Config) Complete() error {
+	if c.HeadDim == 0 {
+		return errors.New("head_dim is null or 0 (give a number, or leave it out for 128)")
+	}
+	return c.Config.Complete()
+}
 
 // New loads a model.
 func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {

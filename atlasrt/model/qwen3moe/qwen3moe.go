@@ -15,26 +15,41 @@ import (
 type Config struct {
 	nn.Config
 	Experts            int32   `json:"num_experts"`
-	LocalExperts       int32   `json:"num_local_experts"` // the newer name
+	LocalExperts       *int32  `json:"num_local_experts"` // the newer name
 	TopK               int32   `json:"num_experts_per_tok"`
 	ExpertIntermediate int32   `json:"moe_intermediate_size"`
-	Normalise          bool    `json:"norm_topk_prob"`
+	Normalise          bool    `json:"norm_topk_prob" null:"false"`
 	SparseStep         int32   `json:"decoder_sparse_step"`
 	DenseLayers        []int32 `json:"mlp_only_layers"`
 }
 
-// ReadConfig reads and checks a config.json.
-func ReadConfig(data []byte) (*Config, error) { return nn.Read(data, &Config{SparseStep: 1}) }
+// defaultExperts is num_experts where a config says nothing.
+const defaultExperts = 128
+
+// ReadConfig reads and checks a config.json; file names it in errors. What it may leave out is as in Qwen3MoeConfig of
+// transformers 5.24 (src/transformers/models/qwen3_moe/configuration_qwen3_moe.py), whose heads are hidden_size divided by
+// num_attention_heads wide.
+func ReadConfig(file string, data []byte) (*Config, error) {
+	window, off := int32(4096), false
+	return nn.Read(file, data, &Config{
+		Config: nn.Config{
+			Hidden: 2048, Layers: 24, Heads: 32, KVHeads: 4, Intermediate: 6144, Vocab: 151936, MaxPositions: 32768,
+			Eps: 1e-6, Activation: "silu", Rotary: nn.Rotary{Theta: 10000},
+			Windows: nn.SwitchedWindow, SlidingWindow: &window, UseSlidingWindow: &off,
+		},
+		Experts: defaultExperts, TopK: 8, ExpertIntermediate: 768, SparseStep: 1,
+	})
+}
 
 // Complete fills what a config may leave out and checks it.
 func (c *Config) Complete() error {
-	if c.Experts == 0 {
-		c.Experts = c.LocalExperts
-	}
-	if c.Intermediate == 0 {
-		c.Intermediate = c.ExpertIntermediate // GGUF files of models without dense layers give only this
-	}
 	var errs []error
+	if n := c.LocalExperts; n != nil {
+		if c.Experts != defaultExperts && c.Experts != *n {
+			errs = append(errs, fmt.Errorf("num_experts is %d and num_local_experts, its other name, %d", c.Experts, *n))
+		}
+		c.Experts = *n
+	}
 	if c.Experts < 1 || c.Experts > 1<<14 {
 		errs = append(errs, fmt.Errorf("num_experts is %d (it must be between 1 and %d)", c.Experts, 1<<14))
 	}

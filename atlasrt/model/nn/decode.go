@@ -1,0 +1,192 @@
+package nn
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// family is a config that holds a Config.
+type family interface {
+	Complete() error
+	base() *Config
+}
+
+func (c *Config) base() *Config { return c }
+
+// Read decodes a config.json into a family's config, which holds the defaults of its configuration class, and checks it.
+// file names the settings in errors.
+//
+// Null is nil in a pointer or slice and what the tag `null` says elsewhere; without one it is refused, as transformers
+// does. A number may be written as 32.0 or "32"; a text is noted in Assumed.
+func Read[C family](file string, data []byte, config C) (C, error) {
+	err := read(data, config)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return config, err
+}
+
+func read(data []byte, config family) error {
+	var values map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&values); err != nil {
+		return err
+	}
+	c := config.base()
+	r := respeller{config: c}
+	known := r.object(values, reflect.TypeOf(config).Elem(), "")
+	if err := errors.Join(r.problems...); err != nil {
+		return err
+	}
+	text, err := json.Marshal(known)
+	if err == nil {
+		err = json.Unmarshal(text, config)
+	}
+	if err == nil {
+		err = config.Complete()
+	}
+	if err != nil {
+		return err
+	}
+	more, err := refuseUnserved(values, c)
+	c.known = append(c.known, more...)
+	return err
+}
+
+// Keys lists the settings that the family knows, those of objects inside as "object.key", but for those that have no effect.
+func (c *Config) Keys() []string {
+	return slices.DeleteFunc(slices.Clone(c.known), func(key string) bool { return slices.Contains(c.ignored, key) })
+}
+
+// assume notes what was taken for granted.
+func (c *Config) assume(format string, arguments ...any) {
+	c.Assumed = append(c.Assumed, fmt.Sprintf(format, arguments...))
+}
+
+// respeller gives values the types of the fields they are for.
+type respeller struct {
+	config   *Config
+	problems []error
+}
+
+// object gives the values that have a field, and notes the fields' keys as known.
+func (r *respeller) object(values map[string]any, t reflect.Type, prefix string) map[string]any {
+	known := map[string]any{}
+	for key, field := range fields(t) {
+		r.config.known = append(r.config.known, prefix+key)
+		value, given := values[key]
+		if !given {
+			continue
+		}
+		converted, err := r.value(value, field, prefix+key)
+		if err != nil {
+			r.problems = append(r.problems, fmt.Errorf("%s%s %w", prefix, key, err))
+			continue
+		}
+		known[key] = converted
+	}
+	return known
+}
+
+// fields finds the fields of a struct and of those it embeds by their JSON keys.
+func fields(t reflect.Type) map[string]reflect.StructField {
+	all := map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(t) {
+		if key := field.Tag.Get("json"); key != "" && key != "-" {
+			all[key] = field
+		}
+	}
+	return all
+}
+
+func (r *respeller) value(value any, field reflect.StructField, key string) (any, error) {
+	t := field.Type
+	if value == nil {
+		if instead, ok := field.Tag.Lookup("null"); ok {
+			return json.RawMessage(instead), nil
+		}
+		if t.Kind() != reflect.Pointer && t.Kind() != reflect.Slice {
+			return nil, errors.New("is null (give a value or leave it out)")
+		}
+		return nil, nil
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	converted, err := r.convert(value, t, key)
+	if _, isText := value.(string); err == nil && isText && t.Kind() != reflect.String {
+		r.config.assume("%s is the text %q: read as %v", key, value, converted)
+	}
+	return converted, err
+}
+
+func (r *respeller) convert(value any, t reflect.Type, key string) (any, error) {
+	switch t.Kind() {
+	case reflect.Int32:
+		if f, ok := number(value); ok && f == math.Trunc(f) && math.Abs(f) <= math.MaxInt32 {
+			return int32(f), nil
+		}
+		return nil, fmt.Errorf("is %s, wanted an integer", show(value))
+	case reflect.Float32, reflect.Float64:
+		if f, ok := number(value); ok {
+			return f, nil
+		}
+		return nil, fmt.Errorf("is %s, wanted a number", show(value))
+	case reflect.Bool:
+		switch value {
+		case true, "true", json.Number("1"):
+			return true, nil
+		case false, "false", json.Number("0"):
+			return false, nil
+		}
+		return nil, fmt.Errorf("is %s, wanted true or false", show(value))
+	case reflect.String:
+		if text, ok := value.(string); ok {
+			return text, nil
+		}
+		return nil, fmt.Errorf("is %s, wanted a text", show(value))
+	case reflect.Slice:
+		elements, ok := value.([]any)
+		if !ok {
+			return nil, fmt.Errorf("is %s, wanted an array", show(value))
+		}
+		list := make([]any, len(elements))
+		for i, element := range elements {
+			var err error
+			if list[i], err = r.convert(element, t.Elem(), key); err != nil {
+				return nil, fmt.Errorf("has an element that %w", err)
+			}
+		}
+		return list, nil
+	case reflect.Struct:
+		if object, ok := value.(map[string]any); ok {
+			return r.object(object, t, key+"."), nil
+		}
+		return nil, fmt.Errorf("is %s, wanted an object", show(value))
+	}
+	panic("BUG: a setting of type " + t.String())
+}
+
+// number reads a finite number, also one that stands in a text.
+func number(value any) (float64, bool) {
+	text, _ := value.(string)
+	if n, ok := value.(json.Number); ok {
+		text = n.String()
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+// show writes a value as it stands in the file, cut when it is long.
+func show(value any) string {
+	text, _ := json.Marshal(value) // it came from JSON
+	return fmt.Sprintf("%.60s", text)
+}
