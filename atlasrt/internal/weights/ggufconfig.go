@@ -14,21 +14,25 @@ type architecture struct {
 	modelType, class string
 	pairedRows       bool // Q and K rows are stored so that rotary pairs are neighbours
 	experts          bool
+	windows          bool // attention.sliding_window counts, for all layers; llama.cpp reads it for none of the others
 }
 
 var architectures = map[string]architecture{
-	"llama":    {"llama", "LlamaForCausalLM", true, false},
-	"mistral":  {"mistral", "MistralForCausalLM", true, false},
-	"qwen2":    {"qwen2", "Qwen2ForCausalLM", false, false},
-	"qwen3":    {"qwen3", "Qwen3ForCausalLM", false, false},
-	"qwen3moe": {"qwen3_moe", "Qwen3MoeForCausalLM", false, true},
+	"llama":    {modelType: "llama", class: "LlamaForCausalLM", pairedRows: true},
+	"mistral":  {modelType: "mistral", class: "MistralForCausalLM", pairedRows: true, windows: true},
+	"qwen2":    {modelType: "qwen2", class: "Qwen2ForCausalLM"},
+	"qwen3":    {modelType: "qwen3", class: "Qwen3ForCausalLM"},
+	"qwen3moe": {modelType: "qwen3_moe", class: "Qwen3MoeForCausalLM", experts: true},
 }
 
-// translator turns GGUF's keys into those of config.json and keeps every error.
+// translator turns GGUF's keys into those of config.json and keeps every error. What a class of transformers would default
+// is always given: a GGUF file has its own defaults.
 type translator struct {
 	file     *gguf.File
+	arch     architecture
 	prefix   string // "llama."
 	values   map[string]any
+	assumed  []string
 	problems []error
 }
 
@@ -42,7 +46,7 @@ func translate(file *gguf.File) (*Config, architecture, error) {
 	if !ok {
 		return nil, arch, fmt.Errorf("GGUF architecture %.40q is not supported: use llama, mistral, qwen2, qwen3 or qwen3moe, or the HuggingFace checkpoint", name)
 	}
-	t := &translator{file: file, prefix: name + ".", values: map[string]any{
+	t := &translator{file: file, arch: arch, prefix: name + ".", values: map[string]any{
 		"model_type":    arch.modelType,
 		"architectures": []any{arch.class},
 		"hidden_act":    "silu",
@@ -52,10 +56,14 @@ func translate(file *gguf.File) (*Config, architecture, error) {
 	}
 	t.dimensions()
 	t.rope()
+	t.refuseUnserved()
 	if arch.experts {
 		t.integer("num_experts", "expert_count", mustHave)
 		t.integer("num_experts_per_tok", "expert_used_count", mustHave)
 		t.integer("moe_intermediate_size", "expert_feed_forward_length", mustHave)
+		if t.values["intermediate_size"] == nil { // files of models without dense layers give only that of experts
+			t.values["intermediate_size"] = t.values["moe_intermediate_size"]
+		}
 		t.values["norm_topk_prob"] = true // of this architecture; the file says it only where it differs
 		if on, err := file.Bool(t.prefix + "expert_weights_norm"); t.present(err) {
 			t.values["norm_topk_prob"] = on
@@ -69,7 +77,11 @@ func translate(file *gguf.File) (*Config, architecture, error) {
 		return nil, arch, err
 	}
 	config, err := newConfig(file.Path(), t.values)
-	return config, arch, err
+	if err != nil {
+		return nil, arch, err
+	}
+	config.memory.metadata, config.memory.assumed = file.Unread, t.assumed
+	return config, arch, nil
 }
 
 const (
@@ -80,12 +92,15 @@ const (
 func (t *translator) dimensions() {
 	t.integer("hidden_size", "embedding_length", mustHave)
 	t.integer("num_hidden_layers", "block_count", mustHave)
-	t.integer("max_position_embeddings", "context_length", mayHave)
-	t.integer("intermediate_size", "feed_forward_length", mayHave)
+	t.integer("max_position_embeddings", "context_length", mustHave)
+	t.integer("intermediate_size", "feed_forward_length", !t.arch.experts)
 	t.integer("num_attention_heads", "attention.head_count", mustHave)
 	t.integer("num_key_value_heads", "attention.head_count_kv", mayHave)
 	t.integer("head_dim", "attention.key_length", mayHave)
-	t.integer("sliding_window", "attention.sliding_window", mayHave)
+	t.values["sliding_window"] = nil
+	if t.arch.windows {
+		t.integer("sliding_window", "attention.sliding_window", mayHave)
+	}
 	t.float("rms_norm_eps", "attention.layer_norm_rms_epsilon", mustHave)
 	heads, _ := asInt(t.values["num_attention_heads"])
 	hidden, _ := asInt(t.values["hidden_size"])
@@ -97,26 +112,6 @@ func (t *translator) dimensions() {
 	}
 	head, _ := asInt(t.values["head_dim"])
 	t.refuse(t.prefix+"attention.value_length", int64(head), "differs from the length of keys, which is not supported")
-}
-
-func (t *translator) rope() {
-	t.values["rope_theta"] = json.Number("10000")
-	t.float("rope_theta", "rope.freq_base", mayHave)
-	head, _ := asInt(t.values["head_dim"])
-	if n, err := t.file.Int(t.prefix + "rope.dimension_count"); t.present(err) && n != int64(head) && head > 0 {
-		t.values["partial_rotary_factor"] = json.Number(strconv.FormatFloat(float64(n)/float64(head), 'g', -1, 64))
-	}
-	kind, err := t.file.String(t.prefix + "rope.scaling.type")
-	if !t.present(err) || kind == "none" {
-		return
-	}
-	top := t.values
-	t.values = map[string]any{"rope_type": kind}
-	t.float("factor", "rope.scaling.factor", mustHave)
-	t.integer("original_max_position_embeddings", "rope.scaling.original_context_length", mayHave)
-	t.float("attention_factor", "rope.scaling.attn_factor", mayHave)
-	top["rope_scaling"] = t.values
-	t.values = top
 }
 
 // fromTensors adds what only the tensors say.
@@ -131,6 +126,8 @@ func (t *translator) fromTensors() {
 	t.values["tie_word_embeddings"] = !untied
 	_, bias := t.file.Tensor("blk.0.attn_q.bias")
 	t.values["attention_bias"] = bias
+	_, bias = t.file.Tensor("blk.0.ffn_gate.bias")
+	t.values["mlp_bias"] = bias
 }
 
 // integer translates a key of the architecture. An array of the same number for every layer counts as that number.
@@ -156,10 +153,10 @@ func (t *translator) integer(key, from string, must bool) {
 	t.values[key] = decimal(n)
 }
 
-// float translates a key of the architecture. A float32 keeps its shortest spelling, so that 1e-5 stays 1e-5.
+// float translates a key of the architecture.
 func (t *translator) float(key, from string, must bool) {
 	from = t.prefix + from
-	f, err := t.file.Float(from)
+	n, err := t.number(from)
 	if !must && errors.Is(err, gguf.ErrAbsent) {
 		return
 	}
@@ -167,11 +164,17 @@ func (t *translator) float(key, from string, must bool) {
 		t.problems = append(t.problems, err)
 		return
 	}
+	t.values[key] = n
+}
+
+// number reads a number. A float32 keeps its shortest spelling, so that 1e-5 stays 1e-5.
+func (t *translator) number(key string) (json.Number, error) {
+	f, err := t.file.Float(key)
 	bits := 64
-	if t.file.IsFloat32(from) {
+	if t.file.IsFloat32(key) {
 		bits = 32
 	}
-	t.values[key] = json.Number(strconv.FormatFloat(f, 'g', -1, bits))
+	return json.Number(strconv.FormatFloat(f, 'g', -1, bits)), err
 }
 
 func (t *translator) token(key, from string) {
@@ -193,6 +196,11 @@ func (t *translator) present(err error) bool {
 		t.problems = append(t.problems, err)
 	}
 	return err == nil
+}
+
+// assume keeps a line about what was taken for granted.
+func (t *translator) assume(format string, arguments ...any) {
+	t.assumed = append(t.assumed, fmt.Sprintf(format, arguments...))
 }
 
 func decimal(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
