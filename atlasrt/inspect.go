@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/tw"
@@ -36,6 +37,9 @@ func (c *inspectCommand) Run() error {
 	p, err := instance.Prepare(target, checkpoint, instance.Sizes{KVType: target.Bundle.Activations})
 	if err != nil {
 		return err
+	}
+	for _, line := range slices.Concat(p.Assumed(), p.Unread()) {
+		fmt.Println(line)
 	}
 	table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
 	table.Header("tensor", "shape", "stored", "kept")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -242,12 +243,7 @@ func (f loadFlags) load(ctx context.Context, log *slog.Logger) (*instance.Loaded
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range p.Checkpoint.Notes() {
-		log.Warn(note)
-	}
-	for _, line := range p.Counter.Converted() {
-		log.Info(line)
-	}
+	announce(log, p)
 	return loadShown(ctx, p)
 }
 
@@ -257,4 +253,14 @@ func loadShown(ctx context.Context, p *instance.Prepared) (*instance.Loaded, err
 	defer shown.Wait()
 	p.Progress = shown.Loaded
 	return p.Load(ctx)
+}
+
+// announce says what a user should know about a checkpoint that is about to be loaded.
+func announce(log *slog.Logger, p *instance.Prepared) {
+	for _, line := range slices.Concat(p.Checkpoint.Notes(), p.Assumed()) {
+		log.Warn(line)
+	}
+	for _, line := range slices.Concat(p.Unread(), p.Counter.Converted()) {
+		log.Info(line)
+	}
 }

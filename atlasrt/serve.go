@@ -112,12 +112,7 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range p.Checkpoint.Notes() {
-		log.Warn(note)
-	}
-	for _, line := range p.Counter.Converted() {
-		log.Info(line)
-	}
+	announce(log, p)
 	limits, unread := p.Target.Limits()
 	if unread != nil {
 		log.Warn("a limit of this process is unknown and taken as none", "error", unread)

@@ -58,7 +58,7 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
 	set := &measured{Set: t.Set, seen: map[op.PagedAttention]bool{}}
 	m := construct(set, p.Counter, p.limits())
-	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants)); err != nil {
+	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants), leaveOut(c, p.Counter.Wants)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
 	}
 	p.Layout = m.Layout()

@@ -83,11 +83,11 @@ func (l *Loader) Finish() error {
 	return errors.Join(l.errs...)
 }
 
-// explained tells tensors that carry nothing a model needs: buffers that old exports kept, the copy of a tied head, and
-// scales for quantising activations, keys and values, which stay in bf16.
+// explained tells tensors that carry nothing a model needs: buffers that old exports kept, the copy of a tied head, biases
+// that the settings turn off, and scales for quantising activations, keys and values, which stay in bf16.
 func explained(name string) bool {
 	return name == "lm_head.weight" || slices.ContainsFunc([]string{
-		".rotary_emb.inv_freq", ".input_scale", ".input_global_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale",
+		"_proj.bias", ".rotary_emb.inv_freq", ".input_scale", ".input_global_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale",
 	}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 

@@ -1,0 +1,103 @@
+package instance
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+)
+
+// effectless are keys, or patterns of keys, that change nothing about what is computed here, by what they are for. Whatever
+// is neither read nor listed is named at load.
+var effectless = struct{ config, generation, tokenizer, metadata []string }{
+	config: []string{
+		"architectures", "torch_dtype", "dtype", "transformers_version", "_name_or_path", "name_or_path", "auto_map", "_commit_hash", "unsloth_*", // describe the file
+		"initializer_range", "*_dropout", "*_pdrop", "gradient_checkpointing", "router_aux_loss_coef", "pretraining_tp", // for training
+		"use_cache", "output_attentions", "output_hidden_states", "output_router_logits", "return_dict", "return_dict_in_generate", "torchscript",
+		"attn_implementation", "_attn_implementation*", "use_flash_attn*", "chunk_size_feed_forward", "is_decoder", "tie_encoder_decoder", // how a program runs it
+		"bos_token_id", "eos_token_id", "pad_token_id", // read with the tokenizer
+		"id2label", "label2id", "num_labels", "problem_type", // for other heads
+		"quantization", "quantization_config.*", // the tensors that are there decide
+		"rope_scaling.finetuned", "rope_parameters.finetuned", // says how the model came to be
+	},
+	generation: []string{"_from_model_config", "transformers_version", "bos_token_id", "pad_token_id", "decoder_start_token_id", "use_cache", "return_dict_in_generate"},
+	tokenizer: []string{
+		"tokenizer_class", "processor_class", "model_max_length", "padding_side", "truncation_side", "legacy", "use_fast", "auto_map", "name_or_path",
+		"sp_model_kwargs", "backend", "is_local", "added_tokens_decoder", "bos_token", "eos_token", "pad_token", "unk_token", "additional_special_tokens",
+		"extra_special_tokens", "chat_template", "add_bos_token", "add_eos_token", // read with the tokenizer
+	},
+	metadata: []string{
+		"general.*", "quantize.*", "split.*", // describe the file
+		"*.vocab_size", "*.rope.scaling.finetuned", "*.tensor_data_layout", // the embedding has as many rows; says how the model came to be; llama.cpp writes one layout
+		"*.rope.dimension_sections", // of time, height and width, which are one for text
+		"tokenizer.huggingface.json", "tokenizer.ggml.token_type_count", "tokenizer.ggml.seperator_token_id", "tokenizer.ggml.cls_token_id",
+		"tokenizer.ggml.mask_token_id", "tokenizer.ggml.add_sep_token", // for encoders
+	},
+}
+
+// Assumed says, in a line for each file, what was taken for granted about the settings.
+func (p *Prepared) Assumed() []string {
+	config := p.Checkpoint.Config()
+	assumed := config.Assumed()
+	if len(assumed) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: assumed: %s", filepath.Base(config.File()), strings.Join(assumed, "; "))}
+}
+
+// Unread says, in a line for each file, which keys nothing here uses and nothing says why.
+func (p *Prepared) Unread() []string {
+	assets, err := p.Checkpoint.Assets() // reads the tokenizer's metadata; its errors are OpenText's to report
+	config := p.Checkpoint.Config()
+	lines := unread(nil, filepath.Base(config.File()), config.Unread(), slices.Concat(effectless.config, effectless.metadata))
+	if err != nil {
+		return lines
+	}
+	generation := []string{"eos_token_id"}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Defaults]()) {
+		generation = append(generation, field.Tag.Get("json"))
+	}
+	lines = unread(lines, "generation_config.json", keys(assets.GenerationConfig), append(generation, effectless.generation...))
+	return unread(lines, "tokenizer_config.json", keys(assets.TokenizerConfig), effectless.tokenizer)
+}
+
+// keys lists the keys of a JSON object; one that cannot be read has none here, and an error where it is used.
+func keys(text []byte) []string {
+	if text == nil {
+		return nil
+	}
+	config, err := weights.ParseConfig("", text)
+	if err != nil {
+		return nil
+	}
+	return config.Keys()
+}
+
+// maxListed bounds the keys of a line: a file may have a million.
+const maxListed = 20
+
+// unread appends a line with the keys of a file that match no pattern.
+func unread(lines []string, file string, all, patterns []string) []string {
+	var left []string
+	for _, key := range all {
+		known := slices.ContainsFunc(patterns, func(pattern string) bool {
+			ok, _ := path.Match(pattern, strings.ReplaceAll(key, "/", "_"))
+			return ok
+		})
+		if !known {
+			left = append(left, fmt.Sprintf("%.60s", key))
+		}
+	}
+	if len(left) == 0 {
+		return lines
+	}
+	more := ""
+	if n := len(left) - maxListed; n > 0 {
+		left, more = left[:maxListed], fmt.Sprintf(" and %d more", n)
+	}
+	return append(lines, fmt.Sprintf("%s: keys with no effect here: %s%s", file, strings.Join(left, ", "), more))
+}
