@@ -62,7 +62,7 @@ func openFolder(path string) (Checkpoint, error) {
 		}
 		return nil, held.problem()
 	}
-	f := &folder{path: path, tensors: tensors, notes: notes}
+	f := &folder{path: path, tensors: tensors, notes: append(notes, tensors.Notes()...)}
 	if f.config, err = readConfig(path); err == nil {
 		err = f.settle()
 	}

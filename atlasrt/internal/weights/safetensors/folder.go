@@ -28,6 +28,7 @@ const (
 type Folder struct {
 	files []*File
 	home  map[string]*File // tensor → the file that holds it
+	notes []string
 }
 
 // OpenFolder opens every shard that the folder's index names, or the single file. Other safetensors files of the folder
@@ -148,7 +149,7 @@ func openShards(folder string, shards []string, index map[string]string) (_ *Fol
 		}
 	}()
 	for _, shard := range shards {
-		file, err := Open(filepath.Join(folder, shard))
+		file, err := f.openShard(filepath.Join(folder, shard))
 		if errors.Is(err, os.ErrNotExist) && index != nil {
 			return nil, fmt.Errorf("shard %s, which %s names, is missing: finish the download (%w)", shard, IndexName, err)
 		}
@@ -173,6 +174,9 @@ func openShards(folder string, shards []string, index map[string]string) (_ *Fol
 	}
 	return f, nil
 }
+
+// Notes says what was assumed about the files, a line each.
+func (f *Folder) Notes() []string { return slices.Clone(f.notes) }
 
 // Names lists the tensors of all files in alphabetical order.
 func (f *Folder) Names() []string {
