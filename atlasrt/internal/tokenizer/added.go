@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -84,13 +85,20 @@ type segment struct {
 }
 
 // split cuts text into added tokens and what lies between them. No token is found that overlaps data, but for those that
-// are mere white space: models that have them (Gemma) know no other form of it, and it controls nothing.
-func (m *addedMatcher) split(text string, data []Range) []segment {
-	if len(m.edges) == 0 || !m.blanks && len(data) == 1 && data[0] == (Range{0, len(text)}) {
-		return []segment{{-1, text, data}}
+// are mere white space: models that have them (Gemma) know no other form of it, and it controls nothing. Segments are
+// found as they are asked for.
+func (m *addedMatcher) split(text string, data []Range) iter.Seq[segment] {
+	return func(yield func(segment) bool) {
+		if len(m.edges) == 0 || !m.blanks && len(data) == 1 && data[0] == (Range{0, len(text)}) {
+			yield(segment{-1, text, data})
+			return
+		}
+		m.scan(text, data, yield)
 	}
-	var segments []segment
-	done := 0 // what segments cover
+}
+
+func (m *addedMatcher) scan(text string, data []Range, yield func(segment) bool) {
+	done := 0 // what the segments so far cover
 	remaining := data
 	for i := 0; i < len(text); {
 		if !m.first[text[i]] {
@@ -115,22 +123,23 @@ func (m *addedMatcher) split(text string, data []Range) []segment {
 			continue
 		}
 		if token.leftStrip {
-			start = max(done, len(strings.TrimRightFunc(text[:start], unicode.IsSpace)))
+			start = done + len(strings.TrimRightFunc(text[done:start], unicode.IsSpace))
 		}
 		if token.rightStrip {
 			end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
 			i = end
 		}
-		if done < start {
-			segments = append(segments, segment{-1, text[done:start], within(data, done, start)})
+		if done < start && !yield(segment{-1, text[done:start], within(data, done, start)}) {
+			return
 		}
-		segments = append(segments, segment{id: token.id})
+		if !yield(segment{id: token.id}) {
+			return
+		}
 		done = end
 	}
 	if done < len(text) {
-		segments = append(segments, segment{-1, text[done:], within(data, done, len(text))})
+		yield(segment{-1, text[done:], within(data, done, len(text))})
 	}
-	return segments
 }
 
 // touchesWord says whether a word goes on before or behind text[start:end].

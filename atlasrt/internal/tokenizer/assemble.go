@@ -51,6 +51,7 @@ func assemble(v vocabulary, added []addedToken, p pipeline, b bpe, merges []merg
 	t.model.cache = newWordCache()
 	t.vocabulary.fill(&t.model)
 	t.fillMerges(merges)
+	t.bound = t.newBound()
 	t.pieces = newPieceTable(&t.decoder, t.vocabulary.tokens, t.normalized)
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -56,6 +57,7 @@ func (b *bpe) encodeNew(m *merger, ids []int32, word string) []int32 {
 	}
 	m.table, m.symbols = &b.merges, m.symbols[:0]
 	if b.byteLevel {
+		m.symbols = slices.Grow(m.symbols, len(word))
 		for i := range len(word) {
 			m.symbols = b.symbol(m.symbols, b.bytes[word[i]], "")
 		}

@@ -15,6 +15,8 @@ func FuzzTokenizerJSON(f *testing.F) {
 		{`"normalizer": null`, `"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Prepend", "prepend": "▁"}]}`},
 		{`"added_tokens": []`, `"added_tokens": [{"id": 3, "content": "<s>", "special": true, "lstrip": true, "normalized": true}]`},
 		{`"type": "BPE"`, `"type": "BPE", "byte_fallback": true, "unk_token": "a", "ignore_merges": true`},
+		{`"pre_tokenizer": null`, `"pre_tokenizer": {"type": "ByteLevel"}`},
+		{`"normalizer": null`, `"normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "bb"}, "content": "a"}]}`},
 		{`["a b"]`, `[["a", "b"], ["\u0061", "b"]]`},
 		{`"ab": 2`, `"ab": 1000000000`},
 		{`{"type": "Fuse"}`, `{"type": "ByteLevel"}`},
@@ -32,6 +34,9 @@ func FuzzTokenizerJSON(f *testing.F) {
 			if id < 0 || int(id) >= tokenizer.VocabSize() {
 				t.Fatalf("Encode(%q) has the id %d of no token", text, id)
 			}
+		}
+		if problem := checkBound(tokenizer, text, ids); problem != "" {
+			t.Fatal(problem)
 		}
 		if decoded := tokenizer.Decode(ids, false); !utf8.ValidString(decoded) {
 			t.Fatalf("Decode(%v) = %q, which is not UTF-8", ids, decoded)

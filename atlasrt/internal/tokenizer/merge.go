@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
 )
 
 // noMerge is the rank of a pair that does not merge; it sorts behind every rank.
@@ -58,11 +59,12 @@ func (t *mergeTable) rank(left, right int32) int32 {
 // merger joins the symbols of one word. It keeps its memory from word to word, so it serves one goroutine.
 type merger struct {
 	table   *mergeTable
+	watch   *watch // may end the work on a long word
 	symbols []int32
 	ranks   []int32 // of symbol i with the next
 	next    []int32 // linked list for long words; an absorbed symbol has rank noMerge
 	before  []int32
-	heap    []uint64 // rank<<32 | position: equal ranks leftmost first
+	queue   pairQueue
 }
 
 // shortWord is the number of symbols up to which looking at every pair beats a heap.
@@ -70,7 +72,7 @@ const shortWord = 40
 
 // merge joins, again and again, the leftmost pair of the lowest rank, and appends what is left of symbols to ids.
 func (m *merger) merge(ids []int32) []int32 {
-	m.ranks = m.ranks[:0]
+	m.ranks = slices.Grow(m.ranks[:0], len(m.symbols))
 	for i := 1; i < len(m.symbols); i++ {
 		m.ranks = append(m.ranks, m.table.rank(m.symbols[i-1], m.symbols[i]))
 	}
@@ -100,21 +102,27 @@ func (m *merger) merge(ids []int32) []int32 {
 	}
 }
 
-// mergeLong is merge in O(n log n).
+// mergeLong is merge in O(n log n), and O(n) for text that repeats itself. It appends nothing where the watch ends it.
 func (m *merger) mergeLong(ids []int32) []int32 {
 	n := len(m.symbols)
 	m.ranks = append(m.ranks, noMerge)
-	m.next, m.before, m.heap = m.next[:0], m.before[:0], m.heap[:0]
+	m.next, m.before = slices.Grow(m.next[:0], n), slices.Grow(m.before[:0], n)
+	m.queue.reset()
 	for i := range n {
 		m.next = append(m.next, int32(i+1))
 		m.before = append(m.before, int32(i-1))
 		m.push(int32(i))
 	}
-	for len(m.heap) > 0 {
-		top := m.pop()
-		rank, i := int32(top>>32), int32(uint32(top))
+	for {
+		rank, i, ok := m.queue.pop()
+		if !ok {
+			break
+		}
 		if m.ranks[i] != rank { // the pair is gone
 			continue
+		}
+		if m.watch.ended(1) {
+			return ids
 		}
 		j := m.next[i]
 		m.symbols[i] = m.table.slot(m.symbols[i], m.symbols[j]).id
@@ -144,48 +152,9 @@ func (m *merger) mergeLong(ids []int32) []int32 {
 // absorbed marks a symbol that is part of the one before it.
 const absorbed = int32(-2)
 
-// push adds the pair at i to the heap, unless it does not merge.
+// push queues the pair at i, unless it does not merge.
 func (m *merger) push(i int32) {
-	if m.ranks[i] == noMerge {
-		return
+	if m.ranks[i] != noMerge {
+		m.queue.push(m.ranks[i], i)
 	}
-	item := uint64(m.ranks[i])<<32 | uint64(uint32(i))
-	m.heap = append(m.heap, item)
-	at := len(m.heap) - 1
-	for at > 0 {
-		parent := (at - 1) / 2
-		if m.heap[parent] <= item {
-			break
-		}
-		m.heap[at] = m.heap[parent]
-		at = parent
-	}
-	m.heap[at] = item
-}
-
-// pop takes the smallest item from the heap, which is not empty.
-func (m *merger) pop() uint64 {
-	top := m.heap[0]
-	last := len(m.heap) - 1
-	item := m.heap[last]
-	m.heap = m.heap[:last]
-	at := 0
-	for {
-		child := 2*at + 1
-		if child >= last {
-			break
-		}
-		if child+1 < last && m.heap[child+1] < m.heap[child] {
-			child++
-		}
-		if item <= m.heap[child] {
-			break
-		}
-		m.heap[at] = m.heap[child]
-		at = child
-	}
-	if last > 0 {
-		m.heap[at] = item
-	}
-	return top
 }

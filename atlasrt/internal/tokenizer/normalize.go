@@ -145,8 +145,10 @@ func (n unicodeNormalizer) normalize(text string, data []Range) (string, []Range
 	wide := make([]Range, len(data))
 	for i, r := range data {
 		wide[i] = r
-		if before := form.LastBoundary([]byte(text[:r.Start])); r.Start < len(text) && before >= 0 && !form.PropertiesString(text[r.Start:]).BoundaryBefore() {
-			wide[i].Start = before
+		if r.Start < len(text) && !form.PropertiesString(text[r.Start:]).BoundaryBefore() {
+			if before := lastBoundary(form, text[:r.Start]); before >= 0 {
+				wide[i].Start = before
+			}
 		}
 		if r.End < len(text) && !form.PropertiesString(text[r.End:]).BoundaryBefore() {
 			wide[i].End = len(text)
@@ -161,6 +163,21 @@ func (n unicodeNormalizer) normalize(text string, data []Range) (string, []Range
 		}
 		return form.String(s)
 	})
+}
+
+// boundaryBytes is more than package norm looks back for a boundary.
+const boundaryBytes = 256
+
+// lastBoundary is form.LastBoundary of a text that may be long.
+func lastBoundary(form norm.Form, text string) int {
+	from := max(len(text)-boundaryBytes, 0)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	if at := form.LastBoundary([]byte(text[from:])); at >= 0 {
+		return from + at
+	}
+	return -1
 }
 
 // maxMarks is how many marks in a row package norm takes before it inserts U+034F, which tokenizers do not.

@@ -107,7 +107,10 @@ const (
 )
 
 // expression is a pattern nobody wrote a scanner for. Text on which it exceeds its bounds counts as not matched.
-type expression struct{ re *regexp2.Regexp }
+type expression struct {
+	re    *regexp2.Regexp
+	watch *watch // may end a search
+}
 
 func newExpression(pattern string) (expression, error) {
 	if len(pattern) > maxPatternBytes {
@@ -118,12 +121,18 @@ func newExpression(pattern string) (expression, error) {
 		return expression{}, fmt.Errorf("pattern %q: %w", pattern, err)
 	}
 	re.MatchTimeout = matchTimeout
-	return expression{re}, nil
+	return expression{re: re}, nil
 }
+
+// longSearch is the length of a text from which a search can be ended: one match at a time takes four times as long.
+const longSearch = 1 << 20
 
 func (e expression) matches(text string) []span {
 	if !utf8.ValidString(text) { // the engine's offsets would count U+FFFD for each bad byte
 		return nil
+	}
+	if len(text) >= longSearch {
+		return e.oneByOne(text)
 	}
 	indices, err := e.re.FindAllStringIndex(text, -1)
 	if err != nil {
@@ -134,6 +143,33 @@ func (e expression) matches(text string) []span {
 		if at[1] > at[0] {
 			found = append(found, span{at[0], at[1]})
 		}
+	}
+	return found
+}
+
+// oneByOne finds the same until the watch ends it.
+func (e expression) oneByOne(text string) []span {
+	runes := []rune(text)
+	var found []span
+	at, start := 0, 0 // a rune, and the byte where it begins
+	match, err := e.re.FindRunesMatch(runes)
+	for ; err == nil && match != nil; match, err = e.re.FindNextMatch(match) {
+		for ; at < match.RuneIndex; at++ {
+			start += utf8.RuneLen(runes[at])
+		}
+		end := start
+		for _, r := range runes[at : at+match.RuneLength] {
+			end += utf8.RuneLen(r)
+		}
+		if end > start {
+			found = append(found, span{start, end})
+		}
+		if e.watch.ended(end - start + 1) {
+			break
+		}
+	}
+	if err != nil {
+		return nil
 	}
 	return found
 }

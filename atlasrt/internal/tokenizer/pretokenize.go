@@ -14,35 +14,43 @@ type stage interface {
 	split(pieces []string, text string, first bool) []string
 }
 
-// words are the pieces of text after all stages, each of which cuts the pieces of the one before.
-func words(stages []stage, text string, first bool) iter.Seq[string] {
+// words are the pieces of text after all stages, each of which cuts the pieces of the one before. They are cut as they
+// are asked for where the stages have scanners, and w may end the search of those that have none.
+func words(stages []stage, text string, first bool, w *watch) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if text == "" {
-			return
-		}
-		pieces := []string{text}
-		for i, stage := range stages {
-			scan, ok := isolating(stage)
-			if ok && i == len(stages)-1 { // most text goes this way: no list of its pieces is made
-				for _, piece := range pieces {
-					if !isolate(piece, scan, yield) {
-						return
-					}
-				}
-				return
-			}
-			var next []string
-			for j, piece := range pieces {
-				next = stage.split(next, piece, first && j == 0)
-			}
-			pieces = next
-		}
-		for _, piece := range pieces {
-			if !yield(piece) {
-				return
-			}
+		if text != "" {
+			cut(stages, text, first, w, yield)
 		}
 	}
+}
+
+// cut yields the words of text until yield returns false.
+func cut(stages []stage, text string, first bool, w *watch, yield func(string) bool) bool {
+	if len(stages) == 0 {
+		return yield(text)
+	}
+	stage, rest := stages[0], stages[1:]
+	each := func(piece string) bool {
+		begins := first
+		first = false
+		return cut(rest, piece, begins, w, yield)
+	}
+	if scan, ok := isolating(stage); ok {
+		if len(rest) == 0 {
+			each = yield
+		}
+		return isolate(text, scan, each)
+	}
+	if s, ok := stage.(splitStage); ok {
+		s.pattern = watched(s.pattern, w)
+		stage = s
+	}
+	for _, piece := range stage.split(nil, text, first) {
+		if !each(piece) {
+			return false
+		}
+	}
+	return true
 }
 
 // behavior says where the matches of a Split go.

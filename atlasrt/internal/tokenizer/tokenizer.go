@@ -9,6 +9,8 @@
 package tokenizer
 
 import (
+	"context"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,6 +26,7 @@ type Tokenizer struct {
 	model       bpe
 	decoder     decoder
 	pieces      pieceTable
+	bound       bound
 
 	bos, eos       int32 // -1: none
 	addBOS, addEOS bool
@@ -33,16 +36,30 @@ type Tokenizer struct {
 // Encode returns the tokens of text. Where special is true, special and other added tokens are found in the text;
 // otherwise all of it is data, as for EncodePrompt. No bos is added.
 func (t *Tokenizer) Encode(text string, special bool) []int32 {
-	if special {
-		return t.encode(text, nil)
+	ids, err := t.EncodeWithin(context.Background(), text, special, math.MaxInt)
+	return must(ids, err)
+}
+
+// EncodeWithin is Encode for texts from strangers. It ends soon after ctx does, with the cause, and as soon as it is
+// certain that there are more than limit tokens, with a *TooLong.
+func (t *Tokenizer) EncodeWithin(ctx context.Context, text string, special bool, limit int) ([]int32, error) {
+	var data []Range
+	if !special {
+		data = clip([]Range{{0, len(text)}}, 0, len(text))
 	}
-	return t.encode(text, clip([]Range{{0, len(text)}}, 0, len(text)))
+	return t.encode(ctx, text, data, limit)
 }
 
 // EncodePrompt returns the tokens of a rendered prompt. data says which bytes came from users: no added token, special
 // or not, is found where it would take in one of them, unless the token is mere white space. Otherwise the text is
 // encoded as a whole, with no seam where data begins or ends. Ranges may come in any order, overlap, or go over the ends.
 func (t *Tokenizer) EncodePrompt(text string, data []Range) []int32 {
+	ids, err := t.EncodePromptWithin(context.Background(), text, data, math.MaxInt)
+	return must(ids, err)
+}
+
+// EncodePromptWithin is EncodePrompt with the ends of EncodeWithin.
+func (t *Tokenizer) EncodePromptWithin(ctx context.Context, text string, data []Range, limit int) ([]int32, error) {
 	whole := clip(data, 0, len(text))
 	for i := range whole { // a code point with one byte of data is data
 		for whole[i].Start > 0 && !utf8.RuneStart(text[whole[i].Start]) {
@@ -52,32 +69,73 @@ func (t *Tokenizer) EncodePrompt(text string, data []Range) []int32 {
 			whole[i].End++
 		}
 	}
-	return t.encode(text, clip(whole, 0, len(text)))
+	return t.encode(ctx, text, clip(whole, 0, len(text)), limit)
 }
 
-func (t *Tokenizer) encode(text string, data []Range) []int32 {
-	ids := make([]int32, 0, len(text)/3+1)
-	var m merger
-	for i, outer := range t.added.split(text, data) {
+// must is for encodings that nothing ends.
+func must(ids []int32, err error) []int32 {
+	if err != nil {
+		panic("BUG: an encoding without bounds failed: " + err.Error())
+	}
+	return ids
+}
+
+func (t *Tokenizer) encode(ctx context.Context, text string, data []Range, limit int) ([]int32, error) {
+	if err := t.bound.text(text, limit); err != nil {
+		return nil, err
+	}
+	w := &watch{ctx: ctx}
+	m := merger{watch: w}
+	ids := make([]int32, 0, min(len(text)/3, limit)+1)
+	add := func(id int32) error {
+		ids = append(ids, id)
+		return over(len(ids), limit)
+	}
+	outerFirst := true
+	for outer := range t.added.split(text, data) {
+		if w.ended(len(outer.text)) {
+			return nil, w.err
+		}
+		first := outerFirst
+		outerFirst = false
 		if outer.id >= 0 {
-			ids = append(ids, outer.id)
+			if err := add(outer.id); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		text, data := outer.text, outer.data
 		for _, n := range t.normalizers {
+			if r, ok := n.(replaceNormalizer); ok {
+				r.pattern = watched(r.pattern, w)
+				n = r
+			}
 			text, data = n.normalize(text, data)
 		}
-		for j, inner := range t.normalized.split(text, data) {
+		for inner := range t.normalized.split(text, data) {
+			begins := first
+			first = false
 			if inner.id >= 0 {
-				ids = append(ids, inner.id)
+				if err := add(inner.id); err != nil {
+					return nil, err
+				}
 				continue
 			}
-			for word := range words(t.stages, inner.text, i == 0 && j == 0) {
+			for word := range words(t.stages, inner.text, begins, w) {
+				if err := t.bound.word(len(ids), word, limit); err != nil {
+					return nil, err
+				}
 				ids = t.model.encode(&m, ids, word)
+				if w.ended(len(word)) {
+					return nil, w.err
+				}
 			}
 		}
 	}
-	return ids
+	if w.ended(watchBytes) {
+		return nil, w.err
+	}
+	return ids, over(len(ids), limit)
 }
 
 // Decode returns the text of ids; ids of no token add nothing. skipSpecial leaves special tokens out.
