@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
@@ -15,6 +16,7 @@ type Request struct {
 	// Variables are further names for the template (chat_template_kwargs), such as enable_thinking. The caller decides which
 	// a client may set; those that the engine sets are refused.
 	Variables *jinja.Dict
+	Context   context.Context // ends a render whose result nobody waits for; nil: nothing does
 }
 
 // variables are what Hugging Face's apply_chat_template passes.

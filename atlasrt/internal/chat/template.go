@@ -45,7 +45,7 @@ func (t *Template) Prompt(request *Request, now time.Time) (Prompt, error) {
 	if err != nil {
 		return Prompt{}, err
 	}
-	p, err := t.template.Prompt(variables, jinja.Options{Now: now, Limits: t.limits})
+	p, err := t.template.Prompt(variables, jinja.Options{Now: now, Limits: t.limits, Context: request.Context})
 	if err != nil {
 		return Prompt{}, fmt.Errorf("chat template: %w", err)
 	}

@@ -234,12 +234,17 @@ func (d *jsonReader) string() (string, error) {
 		c := d.source[d.pos]
 		switch {
 		case c == '"':
-			out = append(out, d.source[start:d.pos]...)
 			d.pos++
-			return string(out), nil
+			if out == nil {
+				return string(d.source[start : d.pos-1]), nil
+			}
+			return string(append(out, d.source[start:d.pos-1]...)), nil
 		case c < ' ':
 			return "", d.failf("control character in a string")
 		case c == '\\':
+			if out == nil {
+				out = make([]byte, 0, d.stringBytes(start))
+			}
 			out = append(out, d.source[start:d.pos]...)
 			r, err := d.escape()
 			if err != nil {
@@ -257,6 +262,20 @@ func (d *jsonReader) string() (string, error) {
 			d.pos += size
 		}
 	}
+}
+
+// stringBytes is the length of the string that began at start as the source writes it: no escape is shorter than what it
+// stands for.
+func (d *jsonReader) stringBytes(start int) int {
+	for at := d.pos; at < len(d.source); at++ {
+		switch d.source[at] {
+		case '\\':
+			at++
+		case '"':
+			return at - start
+		}
+	}
+	return len(d.source) - start
 }
 
 // escape reads a backslash and what follows it.

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
@@ -11,7 +12,9 @@ type run struct {
 	depth    int // calls left
 	maxDepth int
 	maxText  int
-	over     error // set once a limit is passed
+	over     error           // set once a limit is passed
+	request  context.Context // nil: nobody ends the render
+	look     int             // steps left at which the request is looked at
 	now      time.Time
 	context  []Value
 	here     *activation
@@ -40,9 +43,10 @@ func newRun(t *Template, variables *Dict, options Options) (*run, error) {
 		limits.Text = 4*size + 1<<20
 	}
 	r := &run{
-		steps: limits.Steps + stepsPerByte*size, depth: limits.Depth, maxDepth: limits.Depth, maxText: limits.Text, now: options.Now,
+		steps: limits.Steps + stepsPerByte*size, depth: limits.Depth, maxDepth: limits.Depth, maxText: limits.Text, now: options.Now, request: options.Context,
 		context: make([]Value, len(t.context)), here: &activation{slots: make([]Value, len(t.root.owner.slots))},
 	}
+	r.look = r.steps
 	r.out = &textBuilder{run: r, text: make([]byte, 0, min(size+2048, limits.Text))}
 	for i, id := range t.context {
 		if v, ok := variables.Get(id); ok {
@@ -87,11 +91,20 @@ func sizeOf(v Value, depth int) (int, error) {
 	return total, nil
 }
 
-// charge takes steps; the render fails soon after they run out.
+// stepsPerLook is how often a render looks whether its request is done.
+const stepsPerLook = 1 << 14
+
+// charge takes steps; the render fails soon after they run out, or its request is done.
 func (r *run) charge(steps int) {
 	r.steps -= steps
 	if r.steps < 0 {
 		r.exceed("steps")
+	}
+	if r.steps <= r.look {
+		r.look = r.steps - stepsPerLook
+		if r.over == nil && r.request != nil && r.request.Err() != nil {
+			r.over = context.Cause(r.request)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@
 package jinja
 
 import (
+	"context"
 	"time"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	// Now is the time that strftime_now prints; where it is zero the template does not see strftime_now.
 	Now    time.Time
 	Limits Limits
+	// Context, where it is not nil, ends the render soon after it is done. The error is its cause then.
+	Context context.Context
 }
 
 // Prompt is a rendered text with the ranges of bytes that come from variables: sorted, apart, not empty.
