@@ -199,7 +199,8 @@ func (c *Cache) leave(id int32) {
 	}
 }
 
-// take removes a block from the free ones, or else the cached block that was unused longest.
+// take removes a block from the free ones, the last that came back first, so that memory that nobody has touched yet stays
+// untouched; or else the cached block that was unused longest.
 func (c *Cache) take() int32 {
 	if n := len(c.free); n > 0 {
 		id := c.free[n-1]

@@ -178,6 +178,40 @@ func TestLongBlocksAreHashedWhole(t *testing.T) {
 	}
 }
 
+// Memory that was never touched may not be there yet: blocks whose contents are dead are taken before it, and cached ones
+// after it, for they may be asked for again.
+func TestTakesDeadBlocksThenFreshOnes(t *testing.T) {
+	cases := []struct {
+		name          string
+		share         bool
+		length, count int
+		most, cached  int // blocks ever touched, blocks cached at the end
+	}{
+		{"nothing is shared", false, 10, 50, 3, 0},
+		{"last blocks are not full", true, 3, 50, 1, 0},
+		{"full blocks stay", true, 10, 10, 2*10 + 1, 2 * 10},
+		{"full blocks stay while there are others", true, 10, 100, 64, 63},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			c := New(64, 4, test.share)
+			touched := map[int32]bool{}
+			for i := range test.count {
+				s, _ := write(t, c, "", tokens(test.length, int32(1000*i)))
+				for _, id := range s.Blocks() {
+					touched[id] = true
+				}
+				c.Begin() // a step that was planned before the sequence ended
+				c.Release(s)
+				c.End()
+			}
+			if _, _, cached := c.Counts(); len(touched) != test.most || cached != test.cached {
+				t.Errorf("%d sequences of %d tokens: %d blocks touched, %d cached, want %d and %d", test.count, test.length, len(touched), cached, test.most, test.cached)
+			}
+		})
+	}
+}
+
 // check counts every block again from what sequences hold.
 func check(t *testing.T, c *Cache, live []*Sequence, what string) {
 	t.Helper()
