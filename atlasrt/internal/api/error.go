@@ -46,6 +46,8 @@ const (
 	LimitContext  = "context"
 	LimitQueue    = "queue"
 	LimitTime     = "time"
+	LimitTokens   = "tokens"
+	LimitBytes    = "bytes_in_flight"
 )
 
 // Invalid blames a request field, or the body as a whole where param is empty.
@@ -76,6 +78,13 @@ func TooMuch(limit, param, format string, values ...any) *Error {
 func ContextLength(limit, tokens int) *Error {
 	return &Error{Status: 400, Type: TypeInvalid, Code: "context_length_exceeded", Limit: LimitContext,
 		Message: fmt.Sprintf("This model's maximum context length is %d tokens, but the request has %d tokens and needs room for at least one more. Shorten it.", limit, tokens)}
+}
+
+// BeyondContext is ContextLength for a prompt whose tokens were not counted to the end.
+func BeyondContext(limit, atLeast int) *Error {
+	e := ContextLength(limit, atLeast)
+	e.Message = fmt.Sprintf("This model's maximum context length is %d tokens, but the request has at least %d tokens and needs room for one more. Shorten it.", limit, atLeast)
+	return e
 }
 
 // UnknownModel says that there is no such model here.

@@ -1,6 +1,8 @@
 package instance
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,8 +26,9 @@ type Text struct {
 	Preset    Preset // of values that Defaults does not have
 }
 
-// Prompt renders a conversation and gives its tokens. What came from the request is text, never control.
-func (t *Text) Prompt(request *chat.Request, now time.Time) ([]int32, error) {
+// Prompt renders a conversation and gives its tokens, at most limit; more are a *tokenizer.TooLong. What came from the
+// request is text, never control. The work ends soon after request.Context does.
+func (t *Text) Prompt(request *chat.Request, now time.Time, limit int) ([]int32, error) {
 	if t.Template == nil {
 		return nil, errors.New("this model has no chat template (use /v1/completions)")
 	}
@@ -37,7 +40,7 @@ func (t *Text) Prompt(request *chat.Request, now time.Time) ([]int32, error) {
 	for i, r := range p.Data {
 		data[i] = tokenizer.Range(r)
 	}
-	return t.Tokenizer.EncodePrompt(p.Text, data), nil
+	return t.Tokenizer.EncodePromptWithin(cmp.Or(request.Context, context.Background()), p.Text, data, limit)
 }
 
 // Defaults are what a checkpoint's generation_config.json says about sampling; nil where it says nothing.

@@ -197,7 +197,13 @@ func TestSamplingReachesTheEngine(t *testing.T) {
 
 func TestContextLength(t *testing.T) {
 	r := newRig(t, answering, nil)
-	cases := []struct{ length, status int }{{maxContext - 3, 200}, {maxContext - 2, 400}, {maxContext, 400}, {1 << 20, 400}}
+	cases := []struct {
+		length, status int
+		count          string // of the request's tokens; far beyond the context, they are not counted to the end
+	}{
+		{maxContext - 3, 200, ""}, {maxContext - 2, 400, "has 200 tokens"}, {maxContext, 400, "has 202 tokens"},
+		{2*maxContext + 1, 400, "has at least 401 tokens"}, {1 << 20, 400, "has at least 80660 tokens"}, // of 13 bytes at most
+	}
 	for _, c := range cases {
 		got := r.post("/v1/chat/completions", fmt.Sprintf(`{"model":"tiny","messages":[{"role":"user","content":%q}]}`, strings.Repeat("x", c.length)))
 		if got.status != c.status {
@@ -206,7 +212,7 @@ func TestContextLength(t *testing.T) {
 		if c.status == 400 {
 			d := object(t, got.body)
 			if at(d, "error", "code") != "context_length_exceeded" || at(d, "error", "param") != "messages" || !strings.Contains(got.body, fmt.Sprintf("maximum context length is %d tokens", maxContext)) ||
-				!strings.Contains(got.body, fmt.Sprint(c.length+2)) {
+				!strings.Contains(got.body, c.count) {
 				t.Errorf("%d characters: %s", c.length, got.body)
 			}
 		}

@@ -205,7 +205,7 @@ func (f *fakeEngine) Drain(ctx context.Context) error {
 // fakeTemplate writes roles as control tokens and contents as data.
 type fakeTemplate struct{ tokenizer *tokenizer.Tokenizer }
 
-func (f fakeTemplate) Prompt(r *chat.Request, _ time.Time) ([]int32, error) {
+func (f fakeTemplate) Prompt(r *chat.Request, _ time.Time, limit int) ([]int32, error) {
 	var prompt []int32
 	for _, m := range r.Messages {
 		if m.Content.Text == "raise" {
@@ -215,7 +215,11 @@ func (f fakeTemplate) Prompt(r *chat.Request, _ time.Time) ([]int32, error) {
 			panic("a template broke")
 		}
 		prompt = append(prompt, userToken)
-		prompt = append(prompt, f.tokenizer.Encode(m.Content.Text, false)...)
+		tokens, err := f.tokenizer.EncodeWithin(r.Context, m.Content.Text, false, limit)
+		if err != nil {
+			return nil, err
+		}
+		prompt = append(prompt, tokens...)
 	}
 	return append(prompt, assistantToken), nil
 }

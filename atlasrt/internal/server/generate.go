@@ -2,8 +2,10 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -11,26 +13,29 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
 // chat answers POST /v1/chat/completions.
 func (s *Server) chat(c *gin.Context) {
-	body, err := s.body(c)
+	b, err := s.body(c)
 	if err != nil {
-		s.fail(c, err)
+		s.end(c, err)
 		return
 	}
+	defer b.leave()
 	arrived := time.Now()
-	r, err := api.DecodeChat(body, s.request, s.config.Defaults)
+	r, err := api.DecodeChat(b.text, s.request, s.config.Defaults)
 	if err == nil {
 		err = s.prepare(&r.Generation)
 	}
 	var prompt []int32
 	if err == nil {
-		prompt, err = s.render(&r.Chat)
+		prompt, err = s.render(b.ctx, &r.Chat, s.mostCounted())
 	}
+	b.leave()
 	if err != nil {
-		s.fail(c, err)
+		s.end(c, s.beyondContext(err, "messages"))
 		return
 	}
 	s.serve(c, &exchange{Generation: r.Generation, prompts: [][]int32{prompt}, input: "messages", arrived: arrived,
@@ -63,12 +68,19 @@ func head(prefix string, g *api.Generation, prompts int) api.Head {
 // maxTemplateError bounds what is shown of a template's error.
 const maxTemplateError = 500
 
-// render makes a conversation into a prompt.
-func (s *Server) render(r *chat.Request) ([]int32, error) {
+// render makes a conversation into a prompt of at most limit tokens; more are a *tokenizer.TooLong.
+func (s *Server) render(ctx context.Context, r *chat.Request, limit int) ([]int32, error) {
 	if s.config.Template == nil {
 		return nil, api.Unsupported("messages", "This model has no chat template; use /v1/completions.")
 	}
-	prompt, err := s.config.Template.Prompt(r, time.Now())
+	r.Context = ctx
+	prompt, err := s.config.Template.Prompt(r, time.Now(), limit)
+	if _, long := errors.AsType[*tokenizer.TooLong](err); long {
+		return nil, err
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		text := err.Error()
 		return nil, api.Invalid("messages", "The conversation does not fit the model: %s", text[:min(len(text), maxTemplateError)])
@@ -78,29 +90,28 @@ func (s *Server) render(r *chat.Request) ([]int32, error) {
 
 // text answers POST /v1/completions.
 func (s *Server) text(c *gin.Context) {
-	body, err := s.body(c)
+	b, err := s.body(c)
 	if err != nil {
-		s.fail(c, err)
+		s.end(c, err)
 		return
 	}
+	defer b.leave()
 	arrived := time.Now()
-	r, err := api.DecodeText(body, s.request, s.config.Defaults)
+	r, err := api.DecodeText(b.text, s.request, s.config.Defaults)
 	if err == nil {
 		err = s.prepare(&r.Generation)
 	}
+	var prompts [][]int32
+	if err == nil {
+		prompts, err = s.prompts(b.ctx, r)
+	}
+	b.leave()
 	if err != nil {
-		s.fail(c, err)
+		s.end(c, s.beyondContext(err, "prompt"))
 		return
 	}
 	a := api.NewTextAnswer(head("cmpl-", &r.Generation, len(r.Prompts)))
-	x := &exchange{Generation: r.Generation, input: "prompt", answer: a, score: r.Score, arrived: arrived}
-	for _, p := range r.Prompts {
-		tokens := p.Tokens
-		if tokens == nil {
-			tokens = s.encode(p.Text, r.Special)
-		}
-		x.prompts = append(x.prompts, tokens)
-	}
+	x := &exchange{Generation: r.Generation, input: "prompt", prompts: prompts, answer: a, score: r.Score, arrived: arrived}
 	if r.Echo {
 		x.before = func(j *job, prompt int) {
 			e := s.echo(r, x.prompts[prompt], r.Prompts[prompt], j.streams[prompt])
@@ -112,15 +123,49 @@ func (s *Server) text(c *gin.Context) {
 	s.serve(c, x)
 }
 
-// encode gives the tokens of a text that is no conversation. Its control tokens count: whoever writes whole prompts means
-// them. special begins it as the model expects, unless it does so itself.
-func (s *Server) encode(text string, special bool) []int32 {
+// mostCounted is how many tokens of a prompt are made at most. Up to twice the context, the error that it is too long can
+// say how many tokens it has.
+func (s *Server) mostCounted() int { return 2 * s.config.Generator.MaxContext }
+
+// prompts are the tokens of each prompt. The first that has more than mostCounted ends the work.
+func (s *Server) prompts(ctx context.Context, r *api.TextRequest) ([][]int32, error) {
+	prompts := make([][]int32, 0, len(r.Prompts))
+	for _, p := range r.Prompts {
+		tokens := p.Tokens
+		if tokens == nil {
+			var err error
+			if tokens, err = s.encode(ctx, p.Text, r.Special, s.mostCounted()); err != nil {
+				return nil, err
+			}
+		}
+		prompts = append(prompts, tokens)
+	}
+	return prompts, nil
+}
+
+// beyondContext blames a field for more tokens than were counted; other errors stay as they are.
+func (s *Server) beyondContext(err error, param string) error {
+	e, ok := errors.AsType[*tokenizer.TooLong](err)
+	if !ok {
+		return err
+	}
+	beyond := api.BeyondContext(s.config.Generator.MaxContext, e.AtLeast)
+	beyond.Param = param
+	return beyond
+}
+
+// encode gives the tokens of a text that is no conversation, at most limit; more are a *tokenizer.TooLong. Its control
+// tokens count: whoever writes whole prompts means them. special begins it as the model expects, unless it does so itself.
+func (s *Server) encode(ctx context.Context, text string, special bool, limit int) ([]int32, error) {
 	t := s.config.Generator.Tokenizer
-	tokens := t.Encode(text, true)
+	tokens, err := t.EncodeWithin(ctx, text, true, limit)
+	if err != nil {
+		return nil, err
+	}
 	if bos, _ := t.BOS(); special && t.AddBOS() && (len(tokens) == 0 || tokens[0] != bos) {
 		tokens = append([]int32{bos}, tokens...)
 	}
-	return tokens
+	return tokens, nil
 }
 
 // echo is a prompt as a part of its answer.

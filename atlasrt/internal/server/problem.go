@@ -50,6 +50,8 @@ func problem(err error) *api.Error {
 		return &api.Error{Status: 429, Type: api.TypeRateLimit, Code: "rate_limit_exceeded", Limit: api.LimitQueue, RetryAfter: retryFull, Message: e.Error()}
 	}
 	switch {
+	case errors.Is(err, errFull):
+		return &api.Error{Status: 503, Type: api.TypeServer, Code: "server_overloaded", Limit: api.LimitBytes, RetryAfter: retryFull, Message: "The server has too many large requests at the moment; try again later."}
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, errShutdown):
 		return &api.Error{Status: 503, Type: api.TypeServer, Code: "model_not_ready", RetryAfter: retryDrain, Message: "The server is shutting down; try another one, or again later."}
 	case errors.Is(err, errDeadline), errors.Is(err, context.DeadlineExceeded):
@@ -89,7 +91,7 @@ func (s *Server) count(e *api.Error) {
 		s.metrics.Rejected(metrics.Unauthorized)
 	case e.Status == 404 || e.Status == 405:
 		s.metrics.Rejected(metrics.NotFound)
-	case e.Status == 429:
+	case e.Status == 429 || e.Limit == api.LimitBytes:
 		s.metrics.Rejected(metrics.QueueFull)
 	case e.Status == 503:
 		s.metrics.Rejected(metrics.Draining)

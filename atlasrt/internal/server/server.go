@@ -27,10 +27,10 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
-// Template turns a conversation into the tokens of a prompt. now is what templates print as the date. Errors are the
-// client's fault and shown to it.
+// Template turns a conversation into the tokens of a prompt. now is what templates print as the date. More tokens than limit
+// are a *tokenizer.TooLong, and the work ends with request.Context. Other errors are the client's fault and shown to it.
 type Template interface {
-	Prompt(request *chat.Request, now time.Time) ([]int32, error)
+	Prompt(request *chat.Request, now time.Time, limit int) ([]int32, error)
 }
 
 // Engine is what the server asks about the engine behind its generator; *engine.Engine is one.
@@ -72,6 +72,8 @@ type Server struct {
 	metrics *metrics.Metrics
 	router  *gin.Engine
 
+	admission *admission
+
 	keys     [][sha256.Size]byte
 	hosts    []string   // allowed, beside those of this machine
 	origins  *cors.Cors // nil: browsers keep pages of other origins away
@@ -94,11 +96,12 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	fill(&c.Limits.CountTokens, max(countTokens, c.Generator.MaxContext))
 	limits, err := c.Limits.complete()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, limits: limits, request: limits.request(c.Generator.Vocab), log: c.Log, metrics: metrics.New(c.ModelName, c.Engine)}
+	s := &Server{config: c, limits: limits, request: limits.request(c.Generator.Vocab), log: c.Log, metrics: metrics.New(c.ModelName, c.Engine), admission: newAdmission(limits)}
 	for _, key := range c.Keys {
 		if key == "" {
 			return nil, errors.New("server: an API key is empty (leave it out, or no key at all is needed)")

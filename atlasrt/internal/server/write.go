@@ -1,17 +1,11 @@
 package server
 
 import (
-	"errors"
-	"io"
-	"mime"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
-
-	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 )
 
 const (
@@ -62,37 +56,4 @@ func (s *Server) send(c *gin.Context, events []byte) error {
 func (s *Server) flush(c *gin.Context) error {
 	s.setWriteDeadline(c, s.limits.WriteTime)
 	return control(c).Flush()
-}
-
-// body reads a request's JSON. It must be read to its end before work begins: only then does the server notice that a
-// client goes away. Errors are *api.Error.
-func (s *Server) body(c *gin.Context) ([]byte, error) {
-	r := c.Request
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != jsonType {
-		return nil, &api.Error{Status: 415, Type: api.TypeInvalid, Code: "unsupported_media_type", Message: "The Content-Type must be application/json."}
-	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, &api.Error{Status: 415, Type: api.TypeInvalid, Code: "unsupported_encoding", Message: "A compressed body is not supported; leave Content-Encoding out."}
-	}
-	tooLarge := &api.Error{Status: 413, Type: api.TypeInvalid, Code: "request_too_large", Limit: api.LimitBody,
-		Message: "The body is larger than the " + strconv.FormatInt(s.limits.BodyBytes, 10) + " bytes that this server takes."}
-	if r.ContentLength > s.limits.BodyBytes {
-		c.Header("Connection", "close")
-		return nil, tooLarge
-	}
-	_ = control(c).SetReadDeadline(time.Now().Add(s.limits.BodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, s.limits.BodyBytes))
-	_, over := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case err == nil:
-		_ = control(c).SetReadDeadline(time.Time{})
-		return body, nil
-	case over:
-		return nil, tooLarge
-	}
-	c.Header("Connection", "close")
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, &api.Error{Status: 408, Type: api.TypeTimeout, Code: "request_timeout", Limit: api.LimitTime, Message: "The body took too long to arrive."}
-	}
-	return nil, api.Invalid("", "The body could not be read to its end.")
 }
