@@ -5,33 +5,35 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // fields reads the fields of one JSON object. The first problem is kept and later ones are not looked at, so that decoders
 // are plain lists of what they read. Absent and null fields leave the default in place.
 type fields struct {
-	object *jinja.Dict
+	object *jsontree.Object
 	path   string // what to put before a field's name in errors
+	route  route  // whose ranges numbers have
 	known  map[string]bool
 	err    *Error
 }
 
 // readObject parses a body: exact keys without duplicates, bounded depth and size, valid UTF-8.
-func readObject(body []byte) (*fields, error) {
-	v, err := jinja.DecodeJSON(body, jinja.JSONLimits{})
+func readObject(body []byte, of route) (*fields, error) {
+	v, err := jsontree.Decode(body, jsontree.Limits{})
 	if err != nil {
 		return nil, Invalid("", "The body cannot be read: %s.", clip(err.Error(), 200))
 	}
-	object, ok := v.(*jinja.Dict)
+	object, ok := v.(*jsontree.Object)
 	if !ok {
-		return nil, Invalid("", "The body must be a JSON object, not %s.", kind(v))
+		return nil, Invalid("", "The body must be a JSON object, not %s.", v.Kind())
 	}
-	return newFields(object, ""), nil
+	return &fields{object: object, route: of, known: map[string]bool{}}, nil
 }
 
-func newFields(object *jinja.Dict, path string) *fields {
-	return &fields{object: object, path: path, known: map[string]bool{}}
+// inner reads an object within the one that f reads; name is its field.
+func (f *fields) inner(object *jsontree.Object, name string) *fields {
+	return &fields{object: object, path: f.path + name + ".", route: f.route, known: map[string]bool{}}
 }
 
 // failure is the first problem.
@@ -53,18 +55,18 @@ func (f *fields) invalid(name, format string, values ...any) {
 	f.fail(Invalid(f.path+name, f.path+name+" "+format+".", values...))
 }
 
-func (f *fields) wrongKind(name, want string, v jinja.Value) {
-	f.invalid(name, "must be %s, not %s", want, kind(v))
+func (f *fields) wrongKind(name, want string, v jsontree.Value) {
+	f.invalid(name, "must be %s, not %s", want, v.Kind())
 }
 
 // take returns the value of a field, or nil where there is none to read, and remembers its name as known.
-func (f *fields) take(name string) jinja.Value {
+func (f *fields) take(name string) jsontree.Value {
 	f.known[name] = true
 	v, ok := f.object.Get(name)
 	if !ok || f.err != nil {
 		return nil
 	}
-	if _, null := v.(jinja.None); null {
+	if _, null := v.(jsontree.Null); null {
 		return nil
 	}
 	return v
@@ -80,11 +82,11 @@ func (f *fields) ignore(names ...string) {
 // unknown counts the fields that nobody asked for.
 func (f *fields) unknown() int {
 	n := 0
-	f.object.Each(func(key string, _ jinja.Value) {
+	for key := range f.object.All() {
 		if !f.known[key] {
 			n++
 		}
-	})
+	}
 	return n
 }
 
@@ -93,12 +95,12 @@ func (f *fields) text(name string, to *string) bool {
 	if v == nil {
 		return false
 	}
-	s, ok := v.(jinja.Str)
+	s, ok := v.(jsontree.String)
 	if !ok {
 		f.wrongKind(name, "a string", v)
 		return false
 	}
-	*to = s.Text()
+	*to = string(s)
 	return true
 }
 
@@ -114,7 +116,7 @@ func (f *fields) boolean(name string, to *bool) bool {
 	if v == nil {
 		return false
 	}
-	b, ok := v.(jinja.Bool)
+	b, ok := v.(jsontree.Bool)
 	if !ok {
 		f.wrongKind(name, "true or false", v)
 		return false
@@ -123,65 +125,71 @@ func (f *fields) boolean(name string, to *bool) bool {
 	return true
 }
 
-// integer reads a whole number from low on; larger ones than top are refused as well.
-func (f *fields) integer(name string, to *int, low, top int64) bool {
+// integer reads a whole number within the field's range.
+func (f *fields) integer(name string, to *int) bool {
 	v := f.take(name)
 	if v == nil {
 		return false
 	}
-	n, ok := wholeNumber(v)
+	n, ok := v.(jsontree.Number)
+	value, whole, fits := n.Whole()
+	limit := rangeOf(f.route, name)
 	switch {
-	case !ok && isBig(v):
-		f.invalid(name, "is out of range")
-	case !ok:
+	case !ok || !whole:
 		f.wrongKind(name, "an integer", v)
-	case n < low || n > top:
-		f.invalid(name, "is %d, must be from %d to %d", n, low, top)
+	case !fits:
+		f.invalid(name, "is %.40s, must be %s", string(n), limit)
+	case !limit.holdsWhole(value):
+		f.invalid(name, "is %d, must be %s", value, limit)
 	default:
-		*to = int(n)
+		*to = int(value)
 		return true
 	}
 	return false
 }
 
-// number reads a number from low to top.
-func (f *fields) number(name string, to *float32, low, top float64) {
+// number reads a number within the field's range.
+func (f *fields) number(name string, to *float32) bool {
 	v := f.take(name)
 	if v == nil {
-		return
+		return false
 	}
-	n, ok := realNumber(v)
-	switch {
-	case !ok:
+	text, ok := v.(jsontree.Number)
+	if !ok {
 		f.wrongKind(name, "a number", v)
-	case !(n >= low && n <= top):
-		f.invalid(name, "is %g, must be from %g to %g", n, low, top)
-	default:
-		*to = float32(n)
+		return false
 	}
+	n, fits := text.Float()
+	limit := rangeOf(f.route, name)
+	if !fits || !limit.holds(n) {
+		f.invalid(name, "is %.40s, must be %s", string(text), limit)
+		return false
+	}
+	*to = float32(n)
+	return true
 }
 
 // list reads an array; nil where there is none.
-func (f *fields) list(name string) []jinja.Value {
+func (f *fields) list(name string) jsontree.Array {
 	v := f.take(name)
 	if v == nil {
 		return nil
 	}
-	l, ok := v.(*jinja.List)
+	l, ok := v.(jsontree.Array)
 	if !ok {
 		f.wrongKind(name, "an array", v)
 		return nil
 	}
-	return l.Items()
+	return l
 }
 
 // dict reads an object; nil where there is none.
-func (f *fields) dict(name string) *jinja.Dict {
+func (f *fields) dict(name string) *jsontree.Object {
 	v := f.take(name)
 	if v == nil {
 		return nil
 	}
-	d, ok := v.(*jinja.Dict)
+	d, ok := v.(*jsontree.Object)
 	if !ok {
 		f.wrongKind(name, "an object", v)
 		return nil
@@ -190,25 +198,26 @@ func (f *fields) dict(name string) *jinja.Dict {
 }
 
 // tokens reads an array of token ids below vocab.
-func (f *fields) tokens(name string, items []jinja.Value, vocab int32) []int32 {
+func (f *fields) tokens(name string, items jsontree.Array, vocab int32) []int32 {
 	ids := make([]int32, 0, len(items))
 	for i, item := range items {
-		n, ok := wholeNumber(item)
-		if !ok {
-			f.invalid(name, "must hold integers; entry %d is %s", i, kind(item))
+		n, _ := item.(jsontree.Number)
+		id, whole, fits := n.Whole()
+		switch {
+		case n == "" || !whole:
+			f.invalid(name, "must hold integers; entry %d is %s", i, item.Kind())
+			return nil
+		case !fits || id < 0 || id >= int64(vocab):
+			f.invalid(name, "holds token %.40s, the vocabulary has %d", string(n), vocab)
 			return nil
 		}
-		if n < 0 || n >= int64(vocab) {
-			f.invalid(name, "holds token %d, the vocabulary has %d", n, vocab)
-			return nil
-		}
-		ids = append(ids, int32(n))
+		ids = append(ids, int32(id))
 	}
 	return ids
 }
 
 // refuse names a field that is understood but cannot be honoured, unless its value asks for nothing.
-func (f *fields) refuse(name string, harmless func(jinja.Value) bool) {
+func (f *fields) refuse(name string, harmless func(jsontree.Value) bool) {
 	if v := f.take(name); v != nil && !harmless(v) {
 		f.fail(Unsupported(f.path+name, "%s%s is not supported by this server; leave it out.", f.path, name))
 	}
@@ -216,67 +225,38 @@ func (f *fields) refuse(name string, harmless func(jinja.Value) bool) {
 
 // Values that ask for nothing.
 
-func never(jinja.Value) bool { return false }
+func never(jsontree.Value) bool { return false }
 
-func empty(v jinja.Value) bool {
-	l, ok := v.(*jinja.List)
-	return ok && len(l.Items()) == 0
+func empty(v jsontree.Value) bool {
+	l, ok := v.(jsontree.Array)
+	return ok && len(l) == 0
 }
 
-func isFalse(v jinja.Value) bool {
-	b, ok := v.(jinja.Bool)
-	return ok && !bool(b)
-}
+func isFalse(v jsontree.Value) bool { return v == jsontree.Bool(false) }
 
-func isZero(v jinja.Value) bool {
-	n, ok := realNumber(v)
-	return ok && n == 0
-}
+func isTrue(v jsontree.Value) bool { return v == jsontree.Bool(true) }
 
-func isText(want string) func(jinja.Value) bool {
-	return func(v jinja.Value) bool {
-		s, ok := v.(jinja.Str)
-		return ok && s.Text() == want
+func isText(want string) func(jsontree.Value) bool {
+	return func(v jsontree.Value) bool {
+		s, ok := v.(jsontree.String)
+		return ok && string(s) == want
 	}
 }
 
-func wholeNumber(v jinja.Value) (int64, bool) {
-	n, ok := v.(jinja.Int)
-	return int64(n), ok
-}
-
-func realNumber(v jinja.Value) (float64, bool) {
-	switch v := v.(type) {
-	case jinja.Int:
-		return float64(v), true
-	case jinja.Float:
-		return float64(v), true
+// isNumber accepts some numbers, however they are written.
+func isNumber(wants ...float64) func(jsontree.Value) bool {
+	return func(v jsontree.Value) bool {
+		text, ok := v.(jsontree.Number)
+		n, fits := text.Float()
+		return ok && fits && slices.Contains(wants, n)
 	}
-	return 0, false
 }
 
-func isBig(v jinja.Value) bool {
-	_, big := v.(*jinja.Big)
-	return big
-}
-
-// kind names a JSON type.
-func kind(v jinja.Value) string {
-	switch v.(type) {
-	case jinja.None:
-		return "null"
-	case jinja.Bool:
-		return "a boolean"
-	case jinja.Int, *jinja.Big:
-		return "an integer"
-	case jinja.Float:
-		return "a fraction"
-	case jinja.Str:
-		return "a string"
-	case *jinja.List:
-		return "an array"
+// anyOf accepts what one of its conditions accepts.
+func anyOf(conditions ...func(jsontree.Value) bool) func(jsontree.Value) bool {
+	return func(v jsontree.Value) bool {
+		return slices.ContainsFunc(conditions, func(accepts func(jsontree.Value) bool) bool { return accepts(v) })
 	}
-	return "an object"
 }
 
 // runeSize is the length of the code point that text begins with, 0 where it is not UTF-8.

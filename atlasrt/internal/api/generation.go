@@ -3,11 +3,10 @@ package api
 import (
 	"errors"
 	"maps"
-	"math"
 	"strconv"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
-	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
@@ -30,16 +29,13 @@ func DefaultLimits(vocab int32) Limits {
 
 // Generation is what chat and completion requests share.
 type Generation struct {
-	Model        string // as the client wrote it; never empty
+	Model        string // as the client wrote it; empty: the one that is served
 	Stream       bool
 	IncludeUsage bool // at the end of a stream
 	Seeded       bool // the client chose Options.Sampling.Seed; else it is 0 and the caller should draw one
 	Options      completion.Options
 	Unknown      int // request fields that are not known
 }
-
-// most is the largest integer that fields without a bound of their own may have.
-const most = math.MaxInt32
 
 // maxSaltBytes bounds cache_salt.
 const maxSaltBytes = 256
@@ -48,23 +44,21 @@ const maxSaltBytes = 256
 func (f *fields) generation(limits Limits, defaults sample.Params) Generation {
 	g := Generation{Options: completion.Options{Choices: 1, LogProbs: -1, Sampling: defaults}}
 	o, p := &g.Options, &g.Options.Sampling
-	if !f.text("model", &g.Model) && f.err == nil {
-		f.invalid("model", "is required: the name of a model that GET /v1/models lists")
-	}
+	f.text("model", &g.Model)
 	f.streaming(&g)
 
-	f.number("temperature", &p.Temperature, 0, 2)
-	f.number("top_p", &p.TopP, 0, 1)
-	f.number("min_p", &p.MinP, 0, 1)
-	f.number("presence_penalty", &p.PresencePenalty, -2, 2)
-	f.number("frequency_penalty", &p.FrequencyPenalty, -2, 2)
-	f.number("repetition_penalty", &p.RepetitionPenalty, 0, 100)
+	f.number("temperature", &p.Temperature)
+	f.number("top_p", &p.TopP)
+	f.number("min_p", &p.MinP)
+	f.number("presence_penalty", &p.PresencePenalty)
+	f.number("frequency_penalty", &p.FrequencyPenalty)
+	f.repetition(p)
 	topK := int(p.TopK)
-	if f.integer("top_k", &topK, -1, most) {
+	if f.integer("top_k", &topK) {
 		p.TopK = int32(max(topK, 0)) // -1 means all, as elsewhere
 	}
 	seed := 0
-	if g.Seeded = f.integer("seed", &seed, math.MinInt64, math.MaxInt64); g.Seeded {
+	if g.Seeded = f.integer("seed", &seed); g.Seeded {
 		p.Seed = int64(seed)
 	}
 	p.LogitBias = maps.Clone(defaults.LogitBias)
@@ -72,7 +66,7 @@ func (f *fields) generation(limits Limits, defaults sample.Params) Generation {
 
 	f.choices(o, limits)
 	f.stops(o, limits)
-	f.integer("min_tokens", &o.MinTokens, 0, most)
+	f.integer("min_tokens", &o.MinTokens)
 	f.boolean("ignore_eos", &o.IgnoreEnd)
 	skip := true
 	f.boolean("skip_special_tokens", &skip)
@@ -83,9 +77,32 @@ func (f *fields) generation(limits Limits, defaults sample.Params) Generation {
 
 	f.ignore("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
 		"prompt_cache_options", "verbosity", "prediction")
-	f.unhonoured()
+	f.unhonoured(p.RepetitionPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0)
 	f.check(*p, limits.Vocab)
 	return g
+}
+
+// repetition reads repetition_penalty, which llama.cpp calls repeat_penalty.
+func (f *fields) repetition(p *sample.Params) {
+	given, other := f.number("repetition_penalty", &p.RepetitionPenalty), p.RepetitionPenalty
+	if f.number("repeat_penalty", &other); given && other != p.RepetitionPenalty {
+		f.invalid("repeat_penalty", "is %g and repetition_penalty is %g, but they are two names of one thing", other, p.RepetitionPenalty)
+	}
+	p.RepetitionPenalty = other
+}
+
+// predict reads n_predict, llama.cpp's name of max_tokens.
+func (f *fields) predict(to *int, given bool) {
+	n := 0
+	switch before := *to; {
+	case !f.integer("n_predict", &n):
+	case given && n != before && !(n == -1 && before == 0):
+		f.invalid("n_predict", "is %d and max_tokens is %d, but they are two names of one thing", n, before)
+	case n == 0 && f.route == chatRoute:
+		f.invalid("n_predict", "is 0, must be -1 or at least 1 here")
+	case !given:
+		*to = max(n, 0)
+	}
 }
 
 // check lets package sample have the last word on ranges.
@@ -108,7 +125,7 @@ func (f *fields) streaming(g *Generation) {
 		f.invalid("stream_options", "is only allowed where stream is true")
 		return
 	}
-	o := newFields(d, "stream_options.")
+	o := f.inner(d, "stream_options")
 	o.boolean("include_usage", &g.IncludeUsage)
 	o.refuse("include_obfuscation", isFalse)
 	if o.err != nil {
@@ -117,11 +134,11 @@ func (f *fields) streaming(g *Generation) {
 }
 
 func (f *fields) choices(o *completion.Options, limits Limits) {
-	if f.integer("n", &o.Choices, 1, most) && o.Choices > limits.Choices {
+	if f.integer("n", &o.Choices) && o.Choices > limits.Choices {
 		f.fail(TooMuch(LimitChoices, "n", "n is %d, this server makes at most %d answers to one prompt.", o.Choices, limits.Choices))
 	}
 	best := o.Choices
-	f.integer("best_of", &best, 0, most)
+	f.integer("best_of", &best)
 	switch {
 	case best > o.Choices:
 		f.fail(Unsupported("best_of", "best_of is %d: this server makes as many answers as it returns, so it must not be more than n.", best))
@@ -134,20 +151,20 @@ func (f *fields) choices(o *completion.Options, limits Limits) {
 func (f *fields) stops(o *completion.Options, limits Limits) {
 	switch v := f.take("stop").(type) {
 	case nil:
-	case jinja.Str:
-		o.Stop = []string{v.Text()}
-	case *jinja.List:
-		for i, item := range v.Items() {
-			s, ok := item.(jinja.Str)
+	case jsontree.String:
+		o.Stop = []string{string(v)}
+	case jsontree.Array:
+		for i, item := range v {
+			s, ok := item.(jsontree.String)
 			if !ok {
-				f.invalid("stop", "must hold strings; entry %d is %s", i, kind(item))
+				f.invalid("stop", "must hold strings; entry %d is %s", i, item.Kind())
 				return
 			}
 			if i == limits.Stops {
-				f.fail(TooMuch(LimitStops, "stop", "stop has %d entries, at most %d are allowed.", len(v.Items()), limits.Stops))
+				f.fail(TooMuch(LimitStops, "stop", "stop has %d entries, at most %d are allowed.", len(v), limits.Stops))
 				return
 			}
-			o.Stop = append(o.Stop, s.Text())
+			o.Stop = append(o.Stop, string(s))
 		}
 	default:
 		f.wrongKind("stop", "a string or an array of strings", v)
@@ -180,37 +197,21 @@ func (f *fields) bias(p *sample.Params, limits Limits) {
 		return
 	}
 	p.LogitBias = make(map[int32]float32, d.Len())
-	d.Each(func(key string, v jinja.Value) {
+	for key, v := range d.All() {
 		id, err := strconv.ParseInt(key, 10, 64)
-		bias, number := realNumber(v)
+		n, number := v.(jsontree.Number)
+		bias, fits := n.Float()
 		switch {
 		case err != nil || strconv.FormatInt(id, 10) != key:
 			f.invalid("logit_bias", "must have token ids as keys, not %q", clip(key, 40))
 		case id < 0 || id >= int64(limits.Vocab):
 			f.invalid("logit_bias", "names token %d, the vocabulary has %d", id, limits.Vocab)
 		case !number:
-			f.invalid("logit_bias", "of token %d must be a number, not %s", id, kind(v))
-		case !(bias >= -100 && bias <= 100):
-			f.invalid("logit_bias", "of token %d is %g, must be from -100 to 100", id, bias)
+			f.invalid("logit_bias", "of token %d must be a number, not %s", id, v.Kind())
+		case !fits || !(bias >= -100 && bias <= 100):
+			f.invalid("logit_bias", "of token %d is %.40s, must be from -100 to 100", id, string(n))
 		default:
 			p.LogitBias[int32(id)] = float32(bias)
 		}
-	})
-}
-
-// unhonoured names what other servers offer and this one does not. To ignore these would be to answer another question
-// than the one that was asked.
-func (f *fields) unhonoured() {
-	for _, name := range []string{
-		"prompt_embeds", "image_embeds", "guided_json", "guided_regex", "guided_choice", "guided_grammar",
-		"structured_outputs", "json_schema", "grammar", "logits_processors", "truncate_prompt_tokens", "kv_transfer_params",
-	} {
-		f.refuse(name, never)
 	}
-	f.refuse("bad_words", empty)
-	f.refuse("allowed_token_ids", empty)
-	f.refuse("prompt_logprobs", isFalse)
-	f.refuse("use_beam_search", isFalse)
-	f.refuse("include_stop_str_in_output", isFalse)
-	f.refuse("priority", isZero)
 }

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
@@ -25,21 +25,18 @@ const defaultTokens = 16
 
 // DecodeText reads a completions request; defaults are the sampling parameters where it gives none. Errors are *Error.
 func DecodeText(body []byte, limits Limits, defaults sample.Params) (*TextRequest, error) {
-	f, err := readObject(body)
+	f, err := readObject(body, textRoute)
 	if err != nil {
 		return nil, err
 	}
 	r := &TextRequest{Generation: f.generation(limits, defaults), Special: true}
 	r.Prompts = f.prompts(limits)
 	o := &r.Options
-	o.MaxTokens = defaultTokens
-	f.integer("max_tokens", &o.MaxTokens, 0, 1<<62)
-	r.Score = o.MaxTokens == 0
-	o.MaxTokens = max(o.MaxTokens, 1)
+	f.textTokens(r)
 	f.minTokens(&r.Generation)
 	f.boolean("echo", &r.Echo)
 	f.boolean("add_special_tokens", &r.Special)
-	f.integer("logprobs", &o.LogProbs, 0, 5)
+	f.integer("logprobs", &o.LogProbs)
 	o.PromptLogProbs = r.Echo && o.LogProbs >= 0
 	if o.PromptLogProbs && r.Stream && o.Choices > 1 {
 		f.fail(Unsupported("n", "n must be 1 in a stream with echo and logprobs."))
@@ -50,36 +47,49 @@ func DecodeText(body []byte, limits Limits, defaults sample.Params) (*TextReques
 	return r, f.failure()
 }
 
+// textTokens reads max_tokens, which is 0 where the prompt is only scored.
+func (f *fields) textTokens(r *TextRequest) {
+	n := defaultTokens
+	given := f.integer("max_tokens", &n)
+	if v := f.take("n_predict"); v != nil && isNumber(-1)(v) && !given {
+		r.Options.MaxTokens = 0 // as many as the context leaves
+		return
+	}
+	f.predict(&n, given)
+	r.Score = n == 0
+	r.Options.MaxTokens = max(n, 1)
+}
+
 // prompts reads a string, strings, token ids, or lists of token ids.
 func (f *fields) prompts(limits Limits) []Prompt {
 	v := f.take("prompt")
-	if s, ok := v.(jinja.Str); ok && s.Text() != "" {
-		return []Prompt{{Text: s.Text()}}
+	if s, ok := v.(jsontree.String); ok && s != "" {
+		return []Prompt{{Text: string(s)}}
 	}
-	l, ok := v.(*jinja.List)
+	l, ok := v.(jsontree.Array)
 	switch {
 	case f.err != nil:
 		return nil
-	case !ok || len(l.Items()) == 0:
+	case !ok || len(l) == 0:
 		f.invalid("prompt", "must be a text, an array of texts, or token ids, and must not be empty")
 		return nil
 	}
-	if _, tokens := l.Items()[0].(jinja.Int); tokens {
-		return []Prompt{{Tokens: f.tokens("prompt", l.Items(), limits.Vocab)}}
+	if _, tokens := l[0].(jsontree.Number); tokens {
+		return []Prompt{{Tokens: f.tokens("prompt", l, limits.Vocab)}}
 	}
-	if len(l.Items()) > limits.Prompts {
-		f.fail(TooMuch(LimitPrompts, "prompt", "prompt has %d entries, at most %d are allowed.", len(l.Items()), limits.Prompts))
+	if len(l) > limits.Prompts {
+		f.fail(TooMuch(LimitPrompts, "prompt", "prompt has %d entries, at most %d are allowed.", len(l), limits.Prompts))
 		return nil
 	}
-	prompts := make([]Prompt, 0, len(l.Items()))
-	for i, item := range l.Items() {
+	prompts := make([]Prompt, 0, len(l))
+	for i, item := range l {
 		switch item := item.(type) {
-		case jinja.Str:
-			prompts = append(prompts, Prompt{Text: item.Text()})
-		case *jinja.List:
-			prompts = append(prompts, Prompt{Tokens: f.tokens("prompt", item.Items(), limits.Vocab)})
+		case jsontree.String:
+			prompts = append(prompts, Prompt{Text: string(item)})
+		case jsontree.Array:
+			prompts = append(prompts, Prompt{Tokens: f.tokens("prompt", item, limits.Vocab)})
 		default:
-			f.invalid("prompt", "must hold texts or arrays of token ids; entry %d is %s", i, kind(item))
+			f.invalid("prompt", "must hold texts or arrays of token ids; entry %d is %s", i, item.Kind())
 			return nil
 		}
 		if p := prompts[i]; p.Text == "" && len(p.Tokens) == 0 {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
-	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // TokenizeRequest is the body of POST /tokenize, in the spelling of vLLM (prompt or messages) or of llama.cpp (content).
@@ -21,7 +21,7 @@ type TokenizeRequest struct {
 
 // DecodeTokenize reads a tokenize request. Errors are *Error.
 func DecodeTokenize(body []byte, limits Limits) (*TokenizeRequest, error) {
-	f, err := readObject(body)
+	f, err := readObject(body, vocabularyRoute)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ type DetokenizeRequest struct {
 
 // DecodeDetokenize reads a detokenize request; token ids must be less than vocab. Errors are *Error.
 func DecodeDetokenize(body []byte, vocab int32) (*DetokenizeRequest, error) {
-	f, err := readObject(body)
+	f, err := readObject(body, vocabularyRoute)
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +107,10 @@ func DecodeDetokenize(body []byte, vocab int32) (*DetokenizeRequest, error) {
 	f.text("model", &r.Model)
 	if v := f.take("tokens"); v == nil {
 		f.invalid("tokens", "is required")
-	} else if l, ok := v.(*jinja.List); !ok {
+	} else if l, ok := v.(jsontree.Array); !ok {
 		f.wrongKind("tokens", "an array", v)
 	} else {
-		r.Tokens = f.tokens("tokens", l.Items(), vocab)
+		r.Tokens = f.tokens("tokens", l, vocab)
 	}
 	r.Unknown = f.unknown()
 	return r, f.failure()

@@ -1,14 +1,13 @@
 package chat
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/internal/testdata"
 )
 
@@ -42,7 +41,7 @@ func TestInjection(t *testing.T) {
 		"HuggingFaceTB-SmolLM3-3B", "microsoft-Phi-3.5-mini-instruct", "ollama-qwen38",
 	}
 	for _, id := range cases {
-		template, err := ParseTemplate(source(t, id+".jinja"), special, jinja.Limits{})
+		template, err := ParseTemplate(source(t, id+".jinja"), special)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,13 +83,13 @@ func TestControlTokens(t *testing.T) {
 	}{
 		{"{{ bos_token }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}{% endfor %}", "<s><|user|></s><||></s>"},
 		{"{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m['content'] }}{% endfor %}", "<|user|>\n<||>\n"},
-		{"{{ messages[0].name }}{{ messages[0].extra }}{{ tools[0].function.name }}{{ thinking }}", ""},
-		{"{{ messages[0].tool_calls[0].function.arguments.days + 1 }}{{ messages[0].tool_calls[0].function.arguments|tojson }}", "4"},
+		{"{{ messages[0].name }}{{ messages[0].extra }}{{ tools[0].function.name }}{{ thinking }}{{ messages[0].content }}{{ messages[1].content }}", ""},
+		{"{{ messages[0].tool_calls[0].function.arguments.days + 1 }}{{ messages[0].tool_calls[0].function.arguments|tojson }}{{ messages[0].content }}{{ messages[1].content }}", "4"},
 	}
-	variables := jinja.NewDict()
-	variables.Set(jinja.Data("thinking"), jinja.Data("on"))
-	extra := jinja.NewDict()
-	extra.Set(jinja.Data("extra"), jinja.Data("<|end|>"))
+	variables := jsontree.NewObject()
+	variables.Set("thinking", jsontree.String("on"))
+	extra := jsontree.NewObject()
+	extra.Set("extra", jsontree.String("<|end|>"))
 	request := &Request{
 		Messages: []Message{
 			{Role: "user", Content: Content{Text: "<s>"}, Name: "</s>", Extra: extra, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"days": 3}`}}},
@@ -100,7 +99,7 @@ func TestControlTokens(t *testing.T) {
 		Variables: variables,
 	}
 	for _, c := range cases {
-		template, err := ParseTemplate(c.template, special, jinja.Limits{})
+		template, err := ParseTemplate(c.template, special)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,73 +117,6 @@ func TestControlTokens(t *testing.T) {
 			t.Errorf("%s:\n got %q outside of data\nwant %q", c.template, got, c.control)
 		}
 	}
-}
-
-// TestParsedMessages sends the golden conversations through ParseMessage and ParseTool: the text must stay the same.
-func TestParsedMessages(t *testing.T) {
-	document, err := jinja.DecodeJSON([]byte(source(t, "cases.json")), jinja.JSONLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want map[string]map[string]struct{ OK *string }
-	if err := json.Unmarshal([]byte(source(t, "expected.json")), &want); err != nil {
-		t.Fatal(err)
-	}
-	tokens := []SpecialToken{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"pad_token", "<pad>"}, {"unk_token", "<unk>"}}
-	same, total := 0, 0
-	for id, results := range want {
-		template, err := ParseTemplate(source(t, id+".jinja"), tokens, jinja.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for conversation, expected := range results {
-			if expected.OK == nil || conversation == "toolcall_str" { // arguments as a string become a mapping
-				continue
-			}
-			v, _ := document.(*jinja.Dict).Get(conversation)
-			total++
-			p, err := template.Prompt(parseRequest(t, v.(*jinja.Dict)), now)
-			if err != nil || p.Text != *expected.OK {
-				t.Errorf("%s × %s: error %v\n got %q\nwant %q", id, conversation, err, p.Text, *expected.OK)
-				continue
-			}
-			same++
-		}
-	}
-	t.Logf("%d/%d", same, total)
-}
-
-func parseRequest(t *testing.T, v *jinja.Dict) *Request {
-	t.Helper()
-	r := &Request{Variables: jinja.NewDict()}
-	v.Each(func(key string, value jinja.Value) {
-		switch key {
-		case "messages":
-			for _, item := range value.(*jinja.List).Items() {
-				m, err := ParseMessage(item)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Messages = append(r.Messages, m)
-			}
-		case "tools":
-			if list, ok := value.(*jinja.List); ok {
-				for _, item := range list.Items() {
-					tool, err := ParseTool(item)
-					if err != nil {
-						t.Fatal(err)
-					}
-					r.Tools = append(r.Tools, tool)
-				}
-			}
-		case "add_generation_prompt":
-			r.AddGenerationPrompt = bool(value.(jinja.Bool))
-		case "documents", "bos_token", "eos_token", "pad_token", "unk_token":
-		default:
-			r.Variables.Set(jinja.Data(key), value)
-		}
-	})
-	return r
 }
 
 func TestRenderRequest(t *testing.T) {
@@ -206,32 +138,18 @@ func TestRenderRequest(t *testing.T) {
 	}
 }
 
-func TestBadRequests(t *testing.T) {
-	cases := []string{
-		`[]`, `{}`, `{"role": 1}`, `{"role": "user", "content": 5}`, `{"role": "user", "content": [5]}`, `{"role": "user", "content": [{"text": "x"}]}`,
-		`{"role": "assistant", "tool_calls": 5}`, `{"role": "assistant", "tool_calls": [{}]}`, `{"role": "assistant", "tool_calls": [{"function": {}}]}`,
-	}
-	for _, c := range cases {
-		v, err := jinja.DecodeJSON([]byte(c), jinja.JSONLimits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m, err := ParseMessage(v); err == nil {
-			t.Errorf("%s: got %+v, want an error", c, m)
-		}
-	}
-	template, err := ParseTemplate("{{ raise_exception('roles must alternate') }}", special, jinja.Limits{})
+func TestRefusedByTheTemplate(t *testing.T) {
+	template, err := ParseTemplate("{{ raise_exception('roles must alternate') }}", special)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = template.Prompt(&Request{}, now)
-	var raised *jinja.Error
-	if !errors.As(err, &raised) || raised.Kind != jinja.Raised || raised.Message != "roles must alternate" {
+	if e, ok := errors.AsType[*Error](err); !ok || !e.Raised || e.Message != "roles must alternate" || e.Line != 1 {
 		t.Errorf("got %v, want the template's own message", err)
 	}
 	for _, name := range []string{"messages", "tools", "bos_token", "raise_exception", "tokenize"} {
-		variables := jinja.NewDict()
-		variables.Set(jinja.Data(name), jinja.Data("x"))
+		variables := jsontree.NewObject()
+		variables.Set(name, jsontree.String("x"))
 		_, err := template.Prompt(&Request{Variables: variables}, now)
 		if err == nil || !strings.Contains(err.Error(), "not for requests to set") {
 			t.Errorf("variable %s: got %v, want a refusal", name, err)

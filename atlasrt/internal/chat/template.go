@@ -1,5 +1,9 @@
 // Package chat holds what a conversation is made of, the template that turns it into a prompt, and the events of an answer.
 //
+// Every dialect hands its conversations over as a Request. A template is tried with small conversations when it is parsed, and
+// each request is then put into the form that it takes (Capabilities, adapt.go): roles, null contents, parts, arguments, turns
+// in a row. What a conversation says reaches the prompt or the request is refused; nothing of it vanishes.
+//
 // Invariants: the package is pure. Only the literals of a template, its special tokens and known role names may become control
 // tokens; every byte that comes from a request lies in a range of Prompt.Data and must be tokenised as plain text. Text and
 // ranges together are what a tokenizer needs: it encodes the whole text, and takes a special token only where no byte of it is data.
@@ -10,13 +14,17 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// Prompt is the rendered text and the ranges of bytes in it that are data.
-type Prompt = jinja.Prompt
+// Prompt is the rendered text and the ranges of bytes in it that are data: sorted, apart, not empty.
+type Prompt struct {
+	Text string
+	Data []Range
+}
 
 // Range is a half-open range of bytes.
-type Range = jinja.Range
+type Range struct{ Start, End int }
 
 // SpecialToken is a token of the tokenizer's configuration under the name that templates use, such as bos_token.
 type SpecialToken struct{ Variable, Text string }
@@ -25,31 +33,116 @@ type SpecialToken struct{ Variable, Text string }
 type Template struct {
 	template *jinja.Template
 	special  []SpecialToken
-	limits   jinja.Limits
+	can      Capabilities
 }
 
-// ParseTemplate reads the chat_template of a checkpoint. The special tokens are those of its tokenizer (special_tokens_map);
-// zero limits mean their defaults.
-func ParseTemplate(source string, special []SpecialToken, limits jinja.Limits) (*Template, error) {
-	t, err := jinja.Parse(source)
-	if err != nil {
-		return nil, fmt.Errorf("chat template: %w", err)
+// Error is the failure of a template.
+type Error struct {
+	Line    int  // of the template, from 1; 0 where unknown
+	Raised  bool // the template refuses the conversation; the message is its author's
+	Message string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return "chat template: " + e.Message
 	}
-	return &Template{template: t, special: special, limits: limits}, nil
+	return fmt.Sprintf("chat template: template line %d: %s", e.Line, e.Message)
 }
 
-// Prompt renders a request. now is what strftime_now prints. An error of the template is a *jinja.Error: of kind Raised where
-// the template refuses the conversation, which is the client's fault, as Runtime and Limit mostly are.
-func (t *Template) Prompt(request *Request, now time.Time) (Prompt, error) {
-	variables, err := request.variables(t.special)
+// Refusal says why one message of a conversation cannot be shown to the model.
+type Refusal struct {
+	Message int // from 0
+	Reason  string
+}
+
+func (e *Refusal) Error() string { return fmt.Sprintf("messages[%d] %s", e.Message, e.Reason) }
+
+// ParseTemplate reads the chat_template of a checkpoint and tries what it can do. The special tokens are those of its tokenizer
+// (special_tokens_map). Errors are *Error.
+func ParseTemplate(source string, special []SpecialToken) (*Template, error) {
+	parsed, err := jinja.Parse(source)
+	if err != nil {
+		return nil, templateError(err)
+	}
+	t := &Template{template: parsed, special: special}
+	t.can = try(t)
+	return t, nil
+}
+
+// Capabilities are what the template does with conversations.
+func (t *Template) Capabilities() Capabilities { return t.can }
+
+// Prompt renders a request. now is what strftime_now prints. Errors are the client's fault: a *Refusal that blames a message, or
+// an *Error of the template.
+func (t *Template) Prompt(r *Request, now time.Time) (Prompt, error) {
+	p, err := t.prompt(&t.can, r, now)
+	if err == nil {
+		return p, nil
+	}
+	// Some templates take system messages, or turns in a row, in some conversations only. Plainer ones they take always.
+	plainer := t.can
+	plainer.Developer, plainer.Systems, plainer.RepeatedUsers, plainer.RepeatedAssistants = false, false, false, false
+	plainest := plainer
+	plainest.System, plainest.LateSystem = false, false
+	for _, can := range []*Capabilities{&plainer, &plainest} {
+		if again, failed := t.prompt(can, r, now); failed == nil {
+			return again, nil
+		}
+	}
+	return Prompt{}, err
+}
+
+func (t *Template) prompt(can *Capabilities, r *Request, now time.Time) (Prompt, error) {
+	turns, err := can.adapt(r)
 	if err != nil {
 		return Prompt{}, err
 	}
-	p, err := t.template.Prompt(variables, jinja.Options{Now: now, Limits: t.limits, Context: request.Context})
+	if r.Continue {
+		return t.unfinished(r, turns, now)
+	}
+	p, err := t.render(r, turns, now)
+	if err == nil {
+		err = t.complete(p, r, turns, now)
+	}
 	if err != nil {
-		return Prompt{}, fmt.Errorf("chat template: %w", err)
+		return Prompt{}, err
 	}
 	return p, nil
+}
+
+// render hands turns to the template as they are.
+func (t *Template) render(r *Request, turns []turn, now time.Time) (Prompt, error) {
+	adapted := *r
+	adapted.Messages = make([]Message, len(turns))
+	for i := range turns {
+		adapted.Messages[i] = turns[i].Message
+	}
+	return t.renderAs(t.can.form(), &adapted, now)
+}
+
+func (t *Template) renderAs(f form, r *Request, now time.Time) (Prompt, error) {
+	v := values{form: f}
+	variables := v.request(r, t.special)
+	if v.err != nil {
+		return Prompt{}, v.err
+	}
+	p, err := t.template.Prompt(variables, jinja.Options{Now: now, Context: r.Context})
+	if err != nil {
+		return Prompt{}, templateError(err)
+	}
+	out := Prompt{Text: p.Text, Data: make([]Range, len(p.Data))}
+	for i, r := range p.Data {
+		out.Data[i] = Range(r)
+	}
+	return out, nil
+}
+
+func templateError(err error) error {
+	if e, ok := err.(*jinja.Error); ok {
+		return &Error{Line: e.Line, Raised: e.Kind == jinja.Raised, Message: e.Message}
+	}
+	return &Error{Message: err.Error()}
 }
 
 // RenderRequest renders a template for a request given as one JSON object: messages, tools, add_generation_prompt, and any
@@ -57,9 +150,13 @@ func (t *Template) Prompt(request *Request, now time.Time) (Prompt, error) {
 func RenderRequest(template string, request []byte, now time.Time) (string, error) {
 	t, err := jinja.Parse(template)
 	if err != nil {
-		return "", fmt.Errorf("chat template: %w", err)
+		return "", templateError(err)
 	}
-	v, err := jinja.DecodeJSON(request, jinja.JSONLimits{})
+	tree, err := jsontree.Decode(request, jsontree.Limits{})
+	if err != nil {
+		return "", fmt.Errorf("request: %w", err)
+	}
+	v, err := jinja.FromJSON(tree)
 	if err != nil {
 		return "", fmt.Errorf("request: %w", err)
 	}
@@ -77,7 +174,7 @@ func RenderRequest(template string, request []byte, now time.Time) (string, erro
 	}
 	text, err := t.Render(variables, jinja.Options{Now: now})
 	if err != nil {
-		return "", fmt.Errorf("chat template: %w", err)
+		return "", templateError(err)
 	}
 	return text, nil
 }

@@ -73,7 +73,9 @@ func (r *runner) fillSampling(p *sched.Plan, tasks []*task, s shape, at inputs) 
 		t := tasks[chunk]
 		params := &t.request.Sampling
 		w[at.seed+2*i], w[at.seed+2*i+1] = int32(params.Seed), int32(params.Seed>>32)
-		w[at.temperature+i] = float(params.Temperature)
+		if w[at.temperature+i] = float(params.Temperature); params.IsGreedy() {
+			w[at.temperature+i] = 0
+		}
 		w[at.topP+i] = float(params.TopP)
 		w[at.minP+i] = float(params.MinP)
 		w[at.topK+i] = params.TopK

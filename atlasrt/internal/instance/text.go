@@ -11,7 +11,6 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
-	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
@@ -96,7 +95,7 @@ func OpenText(c weights.Checkpoint) (*Text, error) {
 		source = t.Tokenizer.ChatTemplate()
 	}
 	if source != "" {
-		if t.Template, err = chat.ParseTemplate(source, specialTokens(t.Tokenizer), jinja.Limits{}); err != nil {
+		if t.Template, err = chat.ParseTemplate(source, specialTokens(t.Tokenizer)); err != nil {
 			return nil, fmt.Errorf("the checkpoint's chat template: %w", err)
 		}
 	}

@@ -32,17 +32,16 @@ func golden(t testing.TB) (templates map[string]*Template, cases *Dict, want map
 	if err := json.Unmarshal(read("expected.json"), &want); err != nil {
 		t.Fatal(err)
 	}
-	decoded, err := DecodeJSON(read("cases.json"), JSONLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases = decode(t, string(read("cases.json")))
 	templates = map[string]*Template{}
 	for id := range want {
-		if templates[id], err = Parse(string(read(id + ".jinja"))); err != nil {
+		template, err := Parse(string(read(id + ".jinja")))
+		if err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}
+		templates[id] = template
 	}
-	return templates, decoded.(*Dict), want
+	return templates, cases, want
 }
 
 func TestGoldenTemplates(t *testing.T) {

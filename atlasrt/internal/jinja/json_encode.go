@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -226,29 +225,4 @@ func (w *jsonWriter) quote(s string) {
 	if len(w.text) > w.run.maxText {
 		w.run.exceed("text")
 	}
-}
-
-// MarshalJSON returns the JSON of a value of a request, as json.dumps writes it without ASCII escapes.
-func MarshalJSON(v Value) (string, error) {
-	r := &run{steps: 1 << 40, maxDepth: defaultDepth, maxText: 1 << 40}
-	s, err := tojsonFilter(r, v, args{})
-	if err != nil {
-		return "", err
-	}
-	return s.(Str).text, nil
-}
-
-// jsonNumber is the value of a JSON number; 1 and 1.0 stay apart.
-func jsonNumber(text string) (Value, bool) {
-	if !strings.ContainsAny(text, ".eE") {
-		if len(text) > maxIntegerDigits {
-			return nil, false
-		}
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return Int(n), true
-		}
-		return parseInteger(text, 10)
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	return Float(f), err == nil
 }

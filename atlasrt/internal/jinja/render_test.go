@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // sample are the variables of the table cases.
@@ -17,7 +19,11 @@ const sample = `{"s": "Hello, World", "u": "Straße 漢字 😀", "n": 7, "f": 2
 
 func decode(t testing.TB, text string) *Dict {
 	t.Helper()
-	v, err := DecodeJSON([]byte(text), JSONLimits{})
+	tree, err := jsontree.Decode([]byte(text), jsontree.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := FromJSON(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,27 +251,4 @@ func checkRanges(t *testing.T, what string, p Prompt) {
 		}
 		last = r.End
 	}
-}
-
-func FuzzDecodeJSON(f *testing.F) {
-	for _, document := range []string{sample, `[1, 1.0, -0, 1e5, "\ud83d\ude00\ud800x", {}, []]`, `{"a":1,"a":2}`, `"\u00"`, `[[[`, "\"\xff\""} {
-		f.Add([]byte(document))
-	}
-	f.Fuzz(func(t *testing.T, document []byte) {
-		v, err := DecodeJSON(document, JSONLimits{})
-		if err != nil {
-			return
-		}
-		text, err := MarshalJSON(v)
-		if err != nil {
-			t.Fatalf("%q: %v", document, err)
-		}
-		again, err := DecodeJSON([]byte(text), JSONLimits{})
-		if err != nil {
-			t.Fatalf("%q became %q: %v", document, text, err)
-		}
-		if twice, _ := MarshalJSON(again); twice != text {
-			t.Fatalf("%q became %q, then %q", document, text, twice)
-		}
-	})
 }

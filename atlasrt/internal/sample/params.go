@@ -12,7 +12,7 @@ import (
 // Params choose how one request samples. Start from Defaults or Greedy; the zero value does not validate.
 type Params struct {
 	Temperature       float32           // 0 takes the largest logit
-	TopP              float32           // keeps the fewest tokens whose probabilities reach it; 1 keeps all
+	TopP              float32           // keeps the fewest tokens whose probabilities reach it; 1 keeps all, 0 the likeliest alone
 	MinP              float32           // rules out tokens less probable than this share of the best; 0 rules out none
 	TopK              int32             // keeps the largest; 0 keeps all
 	RepetitionPenalty float32           // divides positive and multiplies other logits of every token seen; 1 is none
@@ -28,6 +28,9 @@ func Defaults() Params { return Params{Temperature: 1, TopP: 1, RepetitionPenalt
 // Greedy takes the most likely token each time.
 func Greedy() Params { return Params{TopP: 1, RepetitionPenalty: 1} }
 
+// IsGreedy says whether the likeliest token is taken each time.
+func (p Params) IsGreedy() bool { return p.Temperature == 0 || p.TopP == 0 }
+
 // FieldError names the parameter that is out of range.
 type FieldError struct{ Field, Reason string }
 
@@ -42,7 +45,7 @@ func (p Params) Validate(vocab int32) error {
 		open     bool // low itself is refused
 	}{
 		{"temperature", p.Temperature, 0, 100, false},
-		{"top_p", p.TopP, 0, 1, true},
+		{"top_p", p.TopP, 0, 1, false},
 		{"min_p", p.MinP, 0, 1, false},
 		{"repetition_penalty", p.RepetitionPenalty, 0, 100, true},
 		{"frequency_penalty", p.FrequencyPenalty, -100, 100, false},

@@ -14,6 +14,20 @@ var (
 	nan = float32(math.NaN())
 )
 
+func TestIsGreedy(t *testing.T) {
+	cases := []struct {
+		temperature, topP float32
+		want              bool
+	}{{0, 1, true}, {1, 0, true}, {1, 1, false}, {0.5, 0.1, false}}
+	for _, c := range cases {
+		p := Defaults()
+		p.Temperature, p.TopP = c.temperature, c.topP
+		if got := p.IsGreedy(); got != c.want {
+			t.Errorf("temperature %g, top_p %g: got %v, want %v", c.temperature, c.topP, got, c.want)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	with := func(change func(p *Params)) Params {
 		p := Defaults()
@@ -31,7 +45,7 @@ func TestValidate(t *testing.T) {
 		{"negative temperature", with(func(p *Params) { p.Temperature = -0.1 }), "temperature"},
 		{"temperature not a number", with(func(p *Params) { p.Temperature = nan }), "temperature"},
 		{"infinite temperature", with(func(p *Params) { p.Temperature = inf }), "temperature"},
-		{"top_p 0", with(func(p *Params) { p.TopP = 0 }), "top_p"},
+		{"top_p below 0", with(func(p *Params) { p.TopP = -0.01 }), "top_p"},
 		{"top_p over 1", with(func(p *Params) { p.TopP = 1.01 }), "top_p"},
 		{"top_p not a number", with(func(p *Params) { p.TopP = nan }), "top_p"},
 		{"min_p", with(func(p *Params) { p.MinP = 1.5 }), "min_p"},

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -82,8 +84,11 @@ func (s *Server) render(ctx context.Context, r *chat.Request, limit int) ([]int3
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		text := err.Error()
-		return nil, api.Invalid("messages", "The conversation does not fit the model: %s", text[:min(len(text), maxTemplateError)])
+		text, param := err.Error(), "messages"
+		if e, ok := errors.AsType[*chat.Refusal](err); ok {
+			param = fmt.Sprintf("messages[%d]", e.Message)
+		}
+		return nil, api.Invalid(param, "The conversation does not fit the model: %s", strings.ToValidUTF8(text[:min(len(text), maxTemplateError)], ""))
 	}
 	return prompt, nil
 }

@@ -90,7 +90,7 @@ func New(c Config) (*Server, error) {
 	}
 	c.Addr = cmp.Or(c.Addr, "127.0.0.1:8000")
 	c.Version = cmp.Or(c.Version, "unknown")
-	if c.Defaults.TopP == 0 { // the zero value is no valid choice
+	if c.Defaults.RepetitionPenalty == 0 { // the zero value is no valid choice
 		c.Defaults = sample.Defaults()
 	}
 	if c.Log == nil {

@@ -1,27 +1,28 @@
-package jinja
+package jsontree
 
 import (
 	"fmt"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// JSONLimits bound a document.
-type JSONLimits struct {
+// Limits bound a document.
+type Limits struct {
 	Depth int // nesting of arrays and objects; default 64
 	Nodes int // values and keys; default 250,000
 }
 
-// DecodeJSON reads one JSON document. Objects keep the order of their keys, 1 is an Int and 1.0 a Float, strings are data.
-// It refuses duplicate keys, invalid UTF-8, NaN and numbers that no float holds; half a surrogate pair becomes U+FFFD.
-func DecodeJSON(document []byte, limits JSONLimits) (Value, error) {
+// Decode reads one JSON document. It refuses duplicate keys, invalid UTF-8 and NaN; half a surrogate pair becomes U+FFFD. A
+// number may be larger than any float.
+func Decode(document []byte, limits Limits) (Value, error) {
 	if limits.Depth == 0 {
 		limits.Depth = 64
 	}
 	if limits.Nodes == 0 {
 		limits.Nodes = 250_000
 	}
-	d := &jsonReader{source: document, depth: limits.Depth, nodes: limits.Nodes}
+	d := &reader{source: document, depth: limits.Depth, nodes: limits.Nodes}
 	d.space()
 	v, err := d.value()
 	if err != nil {
@@ -33,17 +34,17 @@ func DecodeJSON(document []byte, limits JSONLimits) (Value, error) {
 	return v, nil
 }
 
-type jsonReader struct {
+type reader struct {
 	source       []byte
 	pos          int
 	depth, nodes int // left
 }
 
-func (d *jsonReader) failf(format string, values ...any) error {
+func (d *reader) failf(format string, values ...any) error {
 	return fmt.Errorf("JSON at byte %d: %s", d.pos, fmt.Sprintf(format, values...))
 }
 
-func (d *jsonReader) space() {
+func (d *reader) space() {
 	for d.pos < len(d.source) {
 		switch d.source[d.pos] {
 		case ' ', '\t', '\n', '\r':
@@ -55,14 +56,14 @@ func (d *jsonReader) space() {
 }
 
 // peek is the next byte, 0 at the end.
-func (d *jsonReader) peek() byte {
+func (d *reader) peek() byte {
 	if d.pos < len(d.source) {
 		return d.source[d.pos]
 	}
 	return 0
 }
 
-func (d *jsonReader) literal(text string, v Value) (Value, error) {
+func (d *reader) literal(text string, v Value) (Value, error) {
 	if len(d.source)-d.pos < len(text) || string(d.source[d.pos:d.pos+len(text)]) != text {
 		return nil, d.failf("unexpected character")
 	}
@@ -70,7 +71,7 @@ func (d *jsonReader) literal(text string, v Value) (Value, error) {
 	return v, nil
 }
 
-func (d *jsonReader) value() (Value, error) {
+func (d *reader) value() (Value, error) {
 	if d.nodes--; d.nodes < 0 {
 		return nil, d.failf("the document has too many values")
 	}
@@ -81,13 +82,13 @@ func (d *jsonReader) value() (Value, error) {
 		return d.array()
 	case c == '"':
 		s, err := d.string()
-		return Data(s), err
+		return String(s), err
 	case c == 't':
 		return d.literal("true", Bool(true))
 	case c == 'f':
 		return d.literal("false", Bool(false))
 	case c == 'n':
-		return d.literal("null", None{})
+		return d.literal("null", Null{})
 	case c == '-' || isDigit(c):
 		return d.number()
 	case d.pos == len(d.source):
@@ -97,7 +98,7 @@ func (d *jsonReader) value() (Value, error) {
 }
 
 // enter counts one level of nesting and passes the opening bracket.
-func (d *jsonReader) enter() error {
+func (d *reader) enter() error {
 	if d.depth--; d.depth < 0 {
 		return d.failf("the document nests too deep")
 	}
@@ -107,7 +108,7 @@ func (d *jsonReader) enter() error {
 }
 
 // more passes the comma before another element, or the closing bracket.
-func (d *jsonReader) more(end byte) (bool, error) {
+func (d *reader) more(end byte) (bool, error) {
 	d.space()
 	switch d.peek() {
 	case ',':
@@ -122,11 +123,11 @@ func (d *jsonReader) more(end byte) (bool, error) {
 	return false, d.failf("expected ',' or '%c'", end)
 }
 
-func (d *jsonReader) array() (Value, error) {
+func (d *reader) array() (Value, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
-	l := &List{}
+	l := Array{}
 	if d.peek() == ']' {
 		d.pos++
 		d.depth++
@@ -137,18 +138,18 @@ func (d *jsonReader) array() (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.items = append(l.items, v)
+		l = append(l, v)
 		if more, err := d.more(']'); !more {
 			return l, err
 		}
 	}
 }
 
-func (d *jsonReader) object() (Value, error) {
+func (d *reader) object() (Value, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
-	object := NewDict()
+	object := NewObject()
 	if d.peek() == '}' {
 		d.pos++
 		d.depth++
@@ -162,7 +163,7 @@ func (d *jsonReader) object() (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := object.Get(key); twice {
+		if object.find(key) >= 0 {
 			return nil, d.failf("duplicate key %q", key)
 		}
 		if d.nodes--; d.nodes < 0 {
@@ -177,14 +178,14 @@ func (d *jsonReader) object() (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		object.Set(Data(key), v)
+		object.Set(key, v)
 		if more, err := d.more('}'); !more {
 			return object, err
 		}
 	}
 }
 
-func (d *jsonReader) number() (Value, error) {
+func (d *reader) number() (Value, error) {
 	start := d.pos
 	digits := func() int {
 		n := 0
@@ -216,14 +217,10 @@ func (d *jsonReader) number() (Value, error) {
 			return nil, d.failf("bad number")
 		}
 	}
-	v, ok := jsonNumber(string(d.source[start:d.pos]))
-	if !ok {
-		return nil, d.failf("number out of range")
-	}
-	return v, nil
+	return Number(d.source[start:d.pos]), nil
 }
 
-func (d *jsonReader) string() (string, error) {
+func (d *reader) string() (string, error) {
 	d.pos++
 	start := d.pos
 	var out []byte // nil while the text is the source as it stands
@@ -266,7 +263,7 @@ func (d *jsonReader) string() (string, error) {
 
 // stringBytes is the length of the string that began at start as the source writes it: no escape is shorter than what it
 // stands for.
-func (d *jsonReader) stringBytes(start int) int {
+func (d *reader) stringBytes(start int) int {
 	for at := d.pos; at < len(d.source); at++ {
 		switch d.source[at] {
 		case '\\':
@@ -279,7 +276,7 @@ func (d *jsonReader) stringBytes(start int) int {
 }
 
 // escape reads a backslash and what follows it.
-func (d *jsonReader) escape() (rune, error) {
+func (d *reader) escape() (rune, error) {
 	d.pos++
 	c := d.peek()
 	d.pos++
@@ -319,14 +316,16 @@ func (d *jsonReader) escape() (rune, error) {
 	return 0, d.failf("bad escape")
 }
 
-func (d *jsonReader) hex() (rune, error) {
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func (d *reader) hex() (rune, error) {
 	if len(d.source)-d.pos < 4 {
 		return 0, d.failf("bad escape")
 	}
-	r, err := hexCode(string(d.source[d.pos:d.pos+4]), 4)
+	code, err := strconv.ParseUint(string(d.source[d.pos:d.pos+4]), 16, 16)
 	if err != nil {
 		return 0, d.failf("bad escape")
 	}
 	d.pos += 4
-	return r, nil
+	return rune(code), nil
 }

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/internal/testdata"
+)
+
+// Conversations that a template renders as they are pass through decoder and layer and give the same bytes.
+func TestGoldenConversations(t *testing.T) {
+	read := func(name string) []byte {
+		data, err := os.ReadFile(testdata.Shared(t, "templates/"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	document, err := jsontree.Decode(read("cases.json"), jsontree.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]map[string]struct{ OK *string }
+	if err := json.Unmarshal(read("expected.json"), &want); err != nil {
+		t.Fatal(err)
+	}
+	special := []chat.SpecialToken{{Variable: "bos_token", Text: "<s>"}, {Variable: "eos_token", Text: "</s>"}, {Variable: "pad_token", Text: "<pad>"}, {Variable: "unk_token", Text: "<unk>"}}
+	now := time.Date(2026, 11, 21, 9, 5, 7, 0, time.UTC)
+	total := 0
+	for id, results := range want {
+		template, err := chat.ParseTemplate(string(read(id+".jinja")), special)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %+v", id, template.Capabilities())
+		for conversation, expected := range results {
+			can := template.Capabilities()
+			text := can.ArgumentsAsText
+			switch {
+			case expected.OK == nil, conversation == "parts": // parts become one text
+				continue
+			case conversation == "toolcall_str" && !text: // arguments as a string become an object
+				continue
+			case strings.HasPrefix(conversation, "toolcall") && !can.ToolCalls, conversation == "toolcall_last" && !can.CallText:
+				continue // the template drops them; the layer does not
+			case conversation == "nogen" && id == "mistralai-Mistral-Nemo-Instruct-2407": // it drops the system's text there
+				continue
+			case text && strings.HasPrefix(conversation, "toolcall") && conversation != "toolcall_str": // and an object a string
+				continue
+			}
+			v, _ := document.(*jsontree.Object).Get(conversation)
+			total++
+			p, err := template.Prompt(goldenRequest(t, v.(*jsontree.Object)), now)
+			if err != nil || p.Text != *expected.OK {
+				t.Errorf("%s × %s: error %v\n got %q\nwant %q", id, conversation, err, p.Text, *expected.OK)
+			}
+		}
+	}
+	t.Logf("%d", total)
+}
+
+// goldenRequest decodes the messages of a conversation and takes the rest as it is.
+func goldenRequest(t *testing.T, v *jsontree.Object) *chat.Request {
+	t.Helper()
+	r := &chat.Request{Variables: jsontree.NewObject()}
+	for key, value := range v.All() {
+		switch key {
+		case "messages":
+			f := &fields{object: v, route: chatRoute, known: map[string]bool{}}
+			if r.Messages = f.messages(DefaultLimits(vocab)); f.err != nil {
+				t.Fatal(f.err)
+			}
+		case "tools":
+			if list, ok := value.(jsontree.Array); ok {
+				for _, item := range list {
+					r.Tools = append(r.Tools, chat.Tool{Definition: item.(*jsontree.Object)})
+				}
+			}
+		case "add_generation_prompt":
+			r.AddGenerationPrompt = bool(value.(jsontree.Bool))
+		case "documents", "bos_token", "eos_token", "pad_token", "unk_token":
+		default:
+			r.Variables.Set(key, value)
+		}
+	}
+	return r
+}

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// messages reads the turns of a conversation.
+func (f *fields) messages(limits Limits) []chat.Message {
+	items := f.list("messages")
+	switch {
+	case f.err != nil:
+		return nil
+	case len(items) == 0:
+		f.invalid("messages", "must be an array of at least one message")
+		return nil
+	case len(items) > limits.Messages:
+		f.fail(TooMuch(LimitMessages, "messages", "messages has %d entries, at most %d are allowed.", len(items), limits.Messages))
+		return nil
+	}
+	messages := make([]chat.Message, len(items))
+	for i, item := range items {
+		name := fmt.Sprintf("messages[%d]", i)
+		object, ok := item.(*jsontree.Object)
+		if !ok {
+			f.wrongKind(name, "an object", item)
+			return nil
+		}
+		m := f.inner(object, name)
+		messages[i] = m.message()
+		if m.err != nil {
+			f.fail(m.err)
+			return nil
+		}
+	}
+	return messages
+}
+
+// roles are those of the OpenAI API, and ipython, as Llama's templates call tool.
+var roles = []string{"developer", "system", "user", "assistant", "tool", "function", "ipython"}
+
+// message reads one turn. Fields that have no place in chat.Message stay in Extra, for templates that know them.
+func (f *fields) message() chat.Message {
+	var m chat.Message
+	f.text("role", &m.Role)
+	if !slices.Contains(roles, m.Role) {
+		f.invalid("role", "must be one of %s", strings.Join(roles, ", "))
+	}
+	f.text("name", &m.Name)
+	if f.text("tool_call_id", &m.ToolCallID); m.Role == "tool" && m.ToolCallID == "" {
+		f.invalid("tool_call_id", "is required in a message of role tool")
+	}
+	f.text("reasoning", &m.Reasoning)
+	f.text("reasoning_content", &m.Reasoning)
+	m.ToolCalls = f.toolCalls()
+	m.Content = f.content()
+	var refusal string
+	if f.text("refusal", &refusal); m.Content.Null && refusal != "" {
+		m.Content = chat.Content{Text: refusal}
+	}
+	if m.Content.Null && !(m.Role == "assistant" && (len(m.ToolCalls) > 0 || m.Reasoning != "")) {
+		f.invalid("content", "is required, but for an assistant's with tool_calls")
+	}
+	for key, value := range f.object.All() {
+		if !f.known[key] {
+			if m.Extra == nil {
+				m.Extra = jsontree.NewObject()
+			}
+			m.Extra.Set(key, value)
+		}
+	}
+	return m
+}
+
+// content reads a text, or parts of one: what this server reads of parts is text, and several are joined by line breaks.
+func (f *fields) content() chat.Content {
+	switch v := f.take("content").(type) {
+	case nil:
+		return chat.Content{Null: true}
+	case jsontree.String:
+		return chat.Content{Text: string(v)}
+	case jsontree.Array:
+		texts := make([]string, len(v))
+		for i, item := range v {
+			name := fmt.Sprintf("content[%d]", i)
+			object, ok := item.(*jsontree.Object)
+			if !ok {
+				f.wrongKind(name, "an object", item)
+				break
+			}
+			part := f.inner(object, name)
+			if texts[i] = part.textPart(); part.err != nil {
+				f.fail(part.err)
+				break
+			}
+		}
+		return chat.Content{Text: strings.Join(texts, "\n")}
+	default:
+		f.invalid("content", "must be a string, an array of parts or null, not %s", v.Kind())
+	}
+	return chat.Content{}
+}
+
+// textPart reads a part of a content.
+func (f *fields) textPart() string {
+	var kind, text string
+	if !f.text("type", &kind) {
+		f.invalid("type", "is required")
+	}
+	field := kind
+	switch kind {
+	case "text", "refusal":
+	case "input_text", "output_text": // the Responses API's names
+		field = "text"
+	default:
+		f.fail(Unsupported(f.path+"type", "%stype is %q; this server reads parts of type text only.", f.path, clip(kind, 40)))
+	}
+	if !f.text(field, &text) {
+		f.invalid(field, "is required")
+	}
+	return text
+}
+
+// toolCalls reads the calls that the model made in an earlier turn.
+func (f *fields) toolCalls() []chat.ToolCall {
+	items := f.list("tool_calls")
+	calls := make([]chat.ToolCall, 0, len(items))
+	for i, item := range items {
+		name := fmt.Sprintf("tool_calls[%d]", i)
+		object, ok := item.(*jsontree.Object)
+		if !ok {
+			f.wrongKind(name, "an object", item)
+			return nil
+		}
+		call := f.inner(object, name)
+		calls = append(calls, call.toolCall())
+		if call.err != nil {
+			f.fail(call.err)
+			return nil
+		}
+	}
+	return calls
+}
+
+func (f *fields) toolCall() chat.ToolCall {
+	var c chat.ToolCall
+	f.text("id", &c.ID)
+	object := f.dict("function")
+	if object == nil {
+		f.invalid("function", "is required: this server reads calls of functions only")
+		return c
+	}
+	function := f.inner(object, "function")
+	if !function.text("name", &c.Name) || c.Name == "" {
+		function.invalid("name", "is required")
+	}
+	switch v := function.take("arguments").(type) {
+	case nil:
+	case jsontree.String:
+		c.Arguments = string(v)
+	case *jsontree.Object:
+		c.Arguments = string(jsontree.Append(nil, v))
+	default:
+		function.wrongKind("arguments", "the JSON of an object, as a string", v)
+	}
+	if function.err != nil {
+		f.fail(function.err)
+	}
+	return c
+}

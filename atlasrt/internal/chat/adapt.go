@@ -1,0 +1,236 @@
+package chat
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// turn is a message as the template gets it; from is the client's message that it was made of, the first where several were.
+type turn struct {
+	Message
+	from int
+}
+
+// adapt puts a conversation into the form that the template takes. What the template takes as it is stays as it is.
+func (c *Capabilities) adapt(r *Request) ([]turn, error) {
+	if n := len(r.Messages); n > 1 && r.Messages[n-1].Role == "assistant" && r.Messages[n-2].Role == "assistant" {
+		return nil, &Refusal{n - 1, "is a second assistant message at the end; only one may be last"}
+	}
+	turns := make([]turn, 0, len(r.Messages))
+	for i, m := range r.Messages {
+		m.Role = c.role(m.Role)
+		c.simplify(&m.Content)
+		if c.ShortCallIDs && m.ToolCallID != "" {
+			m.ToolCallID = shortCallID(m.ToolCallID)
+		}
+		if len(m.ToolCalls) == 0 {
+			turns = append(turns, turn{m, i})
+			continue
+		}
+		var err error
+		if turns, err = c.addCalls(turns, turn{m, i}); err != nil {
+			return nil, err
+		}
+	}
+	turns = c.placeSystems(turns)
+	return c.mergeRepeated(turns), nil
+}
+
+// role is what the template calls a role.
+func (c *Capabilities) role(role string) string {
+	switch {
+	case role == "developer" && !c.Developer:
+		return "system"
+	case role == "function" && c.Function:
+		return role
+	case role == "tool" || role == "function" || role == "ipython":
+		if c.ToolRole == "" {
+			return "user"
+		}
+		return c.ToolRole
+	}
+	return role
+}
+
+// simplify makes parts one text, or a text one part, as the template takes it. Media stay parts.
+func (c *Capabilities) simplify(content *Content) {
+	switch {
+	case content.Parts != nil && content.isText() && !c.Parts:
+		*content = Content{Text: content.joined()}
+	case content.Parts == nil && c.Parts && !content.Null:
+		*content = Content{Parts: []Part{{Type: "text", Text: content.Text}}}
+	}
+}
+
+// addCalls adds an assistant message with calls.
+func (c *Capabilities) addCalls(turns []turn, t turn) ([]turn, error) {
+	calls := make([]ToolCall, len(t.ToolCalls))
+	for i, call := range t.ToolCalls {
+		if !c.ArgumentsAsText {
+			if _, err := argumentsOf(call.Arguments); err != nil {
+				return nil, &Refusal{t.from, fmt.Sprintf("has a call of %.64q that this model's template cannot show: %.200s", call.Name, err)}
+			}
+		} else if call.Arguments == "" {
+			call.Arguments = "{}"
+		}
+		calls[i] = call
+		if c.ShortCallIDs {
+			calls[i].ID = shortCallID(call.ID)
+		}
+	}
+	if !c.ToolCalls { // the model sees them as text of its own
+		lines := callLines(calls)
+		if text := t.Content.joined(); strings.TrimSpace(text) != "" {
+			lines = text + "\n" + lines
+		}
+		t.Content, t.ToolCalls = Content{Text: lines}, nil
+		c.simplify(&t.Content)
+		return append(turns, t), nil
+	}
+	t.ToolCalls = calls
+	if text := t.Content.joined(); !c.CallText && strings.TrimSpace(text) != "" {
+		before := t
+		before.ToolCalls = nil
+		turns = append(turns, before)
+		t.Content, t.Reasoning = Content{Null: true}, ""
+	}
+	switch blank := strings.TrimSpace(t.Content.joined()) == "" && t.Content.isText(); {
+	case t.Content.Null && !c.NullContent:
+		t.Content = Content{}
+		c.simplify(&t.Content)
+	case blank && !c.EmptyContent && c.NullContent:
+		t.Content = Content{Null: true}
+	}
+	return append(turns, t), nil
+}
+
+// callLines writes calls as text, one a line.
+func callLines(calls []ToolCall) string {
+	lines := make([]string, len(calls))
+	for i, call := range calls {
+		o := jsontree.NewObject()
+		o.Set("name", jsontree.String(call.Name))
+		arguments, err := argumentsOf(call.Arguments)
+		if o.Set("arguments", arguments); err != nil {
+			o.Set("arguments", jsontree.String(call.Arguments))
+		}
+		lines[i] = string(jsontree.Append(nil, o))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shortCallID is an id of nine letters and digits: the same for the same id, and the id itself where it is one.
+func shortCallID(id string) string {
+	const size, digits = 9, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if len(id) == size && strings.Trim(id, digits) == "" {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	short := make([]byte, size)
+	for i := range short {
+		short[i] = digits[int(sum[i])%len(digits)]
+	}
+	return string(short)
+}
+
+// placeSystems keeps the texts of system messages where the template would refuse or drop them: those at the start become one,
+// or the beginning of the first user turn; a later one joins the user turn beside it, or becomes one. None goes between a call
+// and its results.
+func (c *Capabilities) placeSystems(turns []turn) []turn {
+	leading := 0
+	for leading < len(turns) && turns[leading].Role == "system" {
+		leading++
+	}
+	var out, held []turn // held wait for the next user turn
+	switch {
+	case !c.System:
+		held = turns[:leading:leading]
+	case leading > 1 && !c.Systems:
+		out = append(out, joinTurns(turns[:leading]))
+	default:
+		out = append(out, turns[:leading]...)
+	}
+	release := func() {
+		if len(held) > 0 {
+			t := joinTurns(held)
+			t.Role = "user"
+			out, held = append(out, t), nil
+		}
+	}
+	for i := leading; i < len(turns); i++ {
+		t := turns[i]
+		switch {
+		case t.Role == "system" && !c.LateSystem:
+			if last := len(out) - 1; last >= 0 && out[last].Role == "user" && (i+1 == len(turns) || turns[i+1].Role != "user") && len(held) == 0 {
+				out[last] = joinTurns([]turn{out[last], t})
+			} else {
+				held = append(held, t)
+			}
+			continue
+		case t.Role == "user":
+			role := t
+			if t = joinTurns(append(held, t)); len(held) > 0 {
+				t.Role, t.Name, t.Extra = "user", role.Name, role.Extra
+			}
+			held = nil
+		case t.Role == "assistant":
+			release()
+		}
+		out = append(out, t)
+	}
+	release()
+	return out
+}
+
+// mergeRepeated joins turns of one role in a row where the template refuses or drops them.
+func (c *Capabilities) mergeRepeated(turns []turn) []turn {
+	out := turns[:0]
+	for _, t := range turns {
+		if len(out) > 0 {
+			last := &out[len(out)-1]
+			same := last.Role == t.Role && len(last.ToolCalls)+len(t.ToolCalls) == 0
+			if same && (t.Role == "user" && !c.RepeatedUsers || t.Role == "assistant" && !c.RepeatedAssistants) {
+				*last = joinTurns([]turn{*last, t})
+				continue
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// joinTurns makes turns one, with the first one's role and fields and the texts of all, a blank line between them.
+func joinTurns(turns []turn) turn {
+	t := turns[0]
+	if len(turns) == 1 {
+		return t
+	}
+	texts, parts := make([]string, 0, len(turns)), false
+	for i := range turns {
+		parts = parts || turns[i].Content.Parts != nil
+		if text := turns[i].Content.joined(); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if !parts {
+		t.Content = Content{Text: strings.Join(texts, "\n\n")}
+		return t
+	}
+	t.Content = Content{Parts: []Part{}}
+	for i := range turns {
+		list := turns[i].Content.Parts
+		if list == nil {
+			list = []Part{{Type: "text", Text: turns[i].Content.Text}}
+		}
+		if i > 0 && len(list) > 0 && list[0].Type == "text" {
+			first := list[0]
+			first.Text = "\n\n" + first.Text
+			list = append([]Part{first}, list[1:]...)
+		}
+		t.Content.Parts = append(t.Content.Parts, list...)
+	}
+	return t
+}

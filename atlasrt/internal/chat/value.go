@@ -1,0 +1,201 @@
+package chat
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// form is how a template is handed the values of a conversation.
+type form struct {
+	emptyTools    bool // no tools are an empty list and not None
+	argumentsText bool // arguments of calls are JSON text and no mapping
+}
+
+// values makes what Hugging Face's apply_chat_template passes. The first error is kept.
+type values struct {
+	form
+	err error
+}
+
+func (v *values) request(r *Request, special []SpecialToken) *jinja.Dict {
+	d := jinja.NewDict()
+	messages := make([]jinja.Value, len(r.Messages))
+	for i := range r.Messages {
+		messages[i] = v.message(&r.Messages[i])
+	}
+	set(d, "messages", jinja.NewList(messages...))
+	tools := make([]jinja.Value, len(r.Tools))
+	for i := range r.Tools {
+		tools[i] = v.tool(&r.Tools[i])
+	}
+	set(d, "tools", jinja.None{})
+	if len(tools) > 0 || v.emptyTools {
+		set(d, "tools", jinja.NewList(tools...))
+	}
+	set(d, "documents", jinja.None{})
+	if r.Documents != nil {
+		set(d, "documents", v.json(r.Documents))
+	}
+	set(d, "add_generation_prompt", jinja.Bool(r.AddGenerationPrompt && !r.Continue))
+	for _, token := range special {
+		set(d, token.Variable, jinja.Control(token.Text))
+	}
+	for key, value := range r.Variables.All() {
+		if _, taken := d.Get(key); taken || isReserved(key) {
+			v.fail(fmt.Errorf("the template variable %q is not for requests to set", key))
+		}
+		set(d, key, v.json(value))
+	}
+	return d
+}
+
+func (v *values) fail(err error) {
+	if v.err == nil {
+		v.err = err
+	}
+}
+
+func (v *values) json(tree jsontree.Value) jinja.Value {
+	value, err := jinja.FromJSON(tree)
+	if err != nil {
+		v.fail(err)
+		return jinja.None{}
+	}
+	return value
+}
+
+// isReserved says whether a name belongs to the template's environment or to apply_chat_template.
+func isReserved(variable string) bool {
+	switch variable {
+	case "raise_exception", "strftime_now", "range", "dict", "namespace", "cycler", "joiner", "lipsum",
+		"tokenize", "chat_template", "conversation", "return_dict", "return_tensors", "continue_final_message", "tokenizer_kwargs":
+		return true
+	}
+	return false
+}
+
+func set(d *jinja.Dict, key string, v jinja.Value) { d.Set(jinja.Control(key), v) }
+
+// message is a message as templates see it: the fields that are there, in the order that clients write them.
+func (v *values) message(m *Message) jinja.Value {
+	d := jinja.NewDict()
+	set(d, "role", roleText(m.Role))
+	set(d, "content", v.content(&m.Content))
+	if m.Name != "" {
+		set(d, "name", jinja.Data(m.Name))
+	}
+	if m.Reasoning != "" {
+		set(d, "reasoning_content", jinja.Data(m.Reasoning))
+	}
+	if len(m.ToolCalls) > 0 {
+		calls := make([]jinja.Value, len(m.ToolCalls))
+		for i := range m.ToolCalls {
+			calls[i] = v.call(&m.ToolCalls[i])
+		}
+		set(d, "tool_calls", jinja.NewList(calls...))
+	}
+	if m.ToolCallID != "" {
+		set(d, "tool_call_id", jinja.Data(m.ToolCallID))
+	}
+	v.merge(d, m.Extra)
+	return d
+}
+
+// merge adds the fields of extra that d does not have.
+func (v *values) merge(d *jinja.Dict, extra *jsontree.Object) {
+	for key, value := range extra.All() {
+		if _, taken := d.Get(key); !taken {
+			d.Set(jinja.Data(key), v.json(value))
+		}
+	}
+}
+
+// roleText lets the known roles be part of a control token, as in '<|' + role + '|>'. Any other role is data.
+func roleText(role string) jinja.Str {
+	switch role {
+	case "system", "developer", "user", "assistant", "tool", "function", "ipython":
+		return jinja.Control(role)
+	}
+	return jinja.Data(role)
+}
+
+func (v *values) content(c *Content) jinja.Value {
+	switch {
+	case c.Parts != nil:
+		parts := make([]jinja.Value, len(c.Parts))
+		for i := range c.Parts {
+			parts[i] = v.part(&c.Parts[i])
+		}
+		return jinja.NewList(parts...)
+	case c.Null:
+		return jinja.None{}
+	}
+	return jinja.Data(c.Text)
+}
+
+func (v *values) part(p *Part) jinja.Value {
+	d := jinja.NewDict()
+	set(d, "type", jinja.Data(p.Type))
+	if p.Type == "text" {
+		set(d, "text", jinja.Data(p.Text))
+	}
+	v.merge(d, p.Extra)
+	return d
+}
+
+func (v *values) call(c *ToolCall) jinja.Value {
+	function := jinja.NewDict()
+	set(function, "name", jinja.Data(c.Name))
+	set(function, "arguments", v.arguments(c.Arguments))
+	d := jinja.NewDict()
+	set(d, "id", jinja.Data(c.ID))
+	set(d, "type", jinja.Data("function"))
+	set(d, "function", function)
+	return d
+}
+
+func (v *values) arguments(text string) jinja.Value {
+	if v.argumentsText {
+		return jinja.Data(text)
+	}
+	object, err := argumentsOf(text)
+	if err != nil {
+		v.fail(err)
+		return jinja.None{}
+	}
+	return v.json(object)
+}
+
+// argumentsOf reads the arguments of a call.
+func argumentsOf(text string) (*jsontree.Object, error) {
+	if text == "" {
+		return jsontree.NewObject(), nil
+	}
+	tree, err := jsontree.Decode([]byte(text), jsontree.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("arguments must be the JSON of an object: %w", err)
+	}
+	object, ok := tree.(*jsontree.Object)
+	if !ok {
+		return nil, fmt.Errorf("arguments must be the JSON of an object, not of %s", tree.Kind())
+	}
+	return object, nil
+}
+
+func (v *values) tool(t *Tool) jinja.Value {
+	if t.Definition != nil {
+		return v.json(t.Definition)
+	}
+	function := jinja.NewDict()
+	set(function, "name", jinja.Data(t.Name))
+	set(function, "description", jinja.Data(t.Description))
+	if t.Parameters != nil {
+		set(function, "parameters", v.json(t.Parameters))
+	}
+	d := jinja.NewDict()
+	set(d, "type", jinja.Data("function"))
+	set(d, "function", function)
+	return d
+}
