@@ -49,6 +49,8 @@ type modelFlags struct {
 	HubHome   string `help:"HuggingFace home; empty: ~/.cache/huggingface." env:"HF_HOME"`
 	HubURL    string `help:"Where owner/name ids are fetched from." default:"${hub}" env:"HF_ENDPOINT"`
 	HubToken  string `help:"Token for the hub." env:"HF_TOKEN"`
+
+	ChatTemplate string `aliases:"template" type:"existingfile" placeholder:"FILE.JINJA" help:"Template of conversations, in place of the checkpoint's."`
 }
 
 // smollm2 is where tools/testdata/smollm2.py puts the default model, below the cache folder.
@@ -97,7 +99,7 @@ func (f modelFlags) open(ctx context.Context, t *instance.Target) (weights.Check
 	if err != nil {
 		return nil, err
 	}
-	return instance.Dummy(t, config, options)
+	return f.withTemplate(instance.Dummy(t, config, options))
 }
 
 // reach says where a checkpoint may come from.
@@ -117,7 +119,7 @@ func (f modelFlags) openText(ctx context.Context, from reach) (weights.Checkpoin
 	if err != nil {
 		return nil, err
 	}
-	return dummy.New(config, nil, options)
+	return f.withTemplate(dummy.New(config, nil, options))
 }
 
 // read opens a checkpoint that is no dummy.
@@ -126,7 +128,7 @@ func (f modelFlags) read(ctx context.Context, from reach) (weights.Checkpoint, e
 	if err != nil {
 		return nil, err
 	}
-	return weights.Open(path)
+	return f.withTemplate(weights.Open(path))
 }
 
 // dummy reads the config that --load-dummy names, and how its weights are made up. Their text is bytes.

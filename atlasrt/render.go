@@ -15,9 +15,8 @@ import (
 // renderCommand shows what a model is really asked.
 type renderCommand struct {
 	modelFlags
-	Template string `type:"existingfile" help:"A .jinja file, in place of a model's template."`
-	Request  string `required:"" type:"existingfile" help:"JSON object with messages; further keys are variables of the template."`
-	Now      string `help:"Time that the template sees, such as 2026-01-31T12:00:00Z; empty: now."`
+	Request string `required:"" type:"existingfile" help:"JSON object with messages; further keys are variables of the template."`
+	Now     string `help:"Time that the template sees, such as 2026-01-31T12:00:00Z; empty: now."`
 }
 
 // Run implements the command: the prompt on standard output, byte for byte.
@@ -38,7 +37,7 @@ func (c *renderCommand) Run() error {
 	}
 	text, err := chat.RenderRequest(source, request, now)
 	if err != nil {
-		return err
+		return c.inTemplate(err)
 	}
 	_, err = os.Stdout.WriteString(text)
 	return err
@@ -46,9 +45,8 @@ func (c *renderCommand) Run() error {
 
 // source is the text of the template.
 func (c *renderCommand) source() (string, error) {
-	if c.Template != "" {
-		text, err := os.ReadFile(c.Template)
-		return string(text), err
+	if c.ChatTemplate != "" {
+		return c.templateText()
 	}
 	checkpoint, err := c.openText(context.Background(), online)
 	if err != nil {
@@ -73,5 +71,5 @@ func templateOf(c weights.Checkpoint) (string, error) {
 			return source, nil
 		}
 	}
-	return "", errors.New("the checkpoint has no chat template (give one with --template)")
+	return "", errors.New("the checkpoint has no chat template (give one with --chat-template)")
 }

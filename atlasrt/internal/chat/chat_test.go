@@ -13,7 +13,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 5, 7, 0, time.UTC)
 
-var special = []SpecialToken{{"bos_token", "<s>"}, {"eos_token", "</s>"}}
+var special = []SpecialToken{{Variable: "bos_token", Text: "<s>"}, {Variable: "eos_token", Text: "</s>"}}
 
 func source(t testing.TB, id string) string {
 	t.Helper()

@@ -26,8 +26,12 @@ type Prompt struct {
 // Range is a half-open range of bytes.
 type Range struct{ Start, End int }
 
-// SpecialToken is a token of the tokenizer's configuration under the name that templates use, such as bos_token.
-type SpecialToken struct{ Variable, Text string }
+// SpecialToken is a token of the tokenizer's configuration under the name that templates use, such as bos_token. Where
+// Texts is not nil, the name stands for a list, such as additional_special_tokens.
+type SpecialToken struct {
+	Variable, Text string
+	Texts          []string
+}
 
 // Template turns requests into prompts. It is safe for concurrent use.
 type Template struct {

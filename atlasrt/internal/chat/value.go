@@ -40,7 +40,9 @@ func (v *values) request(r *Request, special []SpecialToken) *jinja.Dict {
 	}
 	set(d, "add_generation_prompt", jinja.Bool(r.AddGenerationPrompt && !r.Continue))
 	for _, token := range special {
-		set(d, token.Variable, jinja.Control(token.Text))
+		if _, taken := d.Get(token.Variable); !taken && !isReserved(token.Variable) {
+			set(d, token.Variable, token.value())
+		}
 	}
 	for key, value := range r.Variables.All() {
 		if _, taken := d.Get(key); taken || isReserved(key) {
@@ -49,6 +51,17 @@ func (v *values) request(r *Request, special []SpecialToken) *jinja.Dict {
 		set(d, key, v.json(value))
 	}
 	return d
+}
+
+func (s SpecialToken) value() jinja.Value {
+	if s.Texts == nil {
+		return jinja.Control(s.Text)
+	}
+	texts := make([]jinja.Value, len(s.Texts))
+	for i, text := range s.Texts {
+		texts[i] = jinja.Control(text)
+	}
+	return jinja.NewList(texts...)
 }
 
 func (v *values) fail(err error) {

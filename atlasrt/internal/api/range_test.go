@@ -1,0 +1,152 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+)
+
+// decodeWith decodes a request of a route that has some fields besides what it needs.
+func decodeWith(of route, fields string) error {
+	limits := DefaultLimits(vocab)
+	if of == textRoute {
+		_, err := DecodeText([]byte(`{"prompt":"x",`+fields+`}`), limits, sample.Defaults())
+		return err
+	}
+	_, err := DecodeChat([]byte(`{"messages":[{"role":"user","content":"hi"}],`+fields+`}`), limits, sample.Defaults())
+	return err
+}
+
+// ranged is a value and whether the range holds it.
+type ranged struct {
+	value string
+	ok    bool
+}
+
+// Every row of the table, on each of its routes: its ends, what lies beyond them, and values of other kinds.
+func TestRanges(t *testing.T) {
+	with := map[string]string{"top_logprobs": `"logprobs":true,`} // what a field needs beside it
+	for _, r := range ranges {
+		write := func(n float64) string {
+			switch {
+			case r.high == math.MaxInt64 && n > 0:
+				return "9223372036854775807"
+			case r.whole:
+				return fmt.Sprintf("%.0f", n)
+			}
+			return fmt.Sprint(n)
+		}
+		cases := []ranged{
+			{"null", true}, {`"1"`, false}, {"true", false}, {"[1]", false}, {"{}", false}, {"1e400", false}, {"-1e400", false}, {"1" + strings.Repeat("0", 5000), false},
+			{write(r.low), !r.lowOpen}, {write(r.high), true}, {"1.0", true}, {"1", true}, {"10e-1", true},
+		}
+		if r.whole {
+			cases = append(cases, ranged{"1.5", false}, ranged{"9223372036854775808", false}, ranged{"-9223372036854775809", false}, ranged{"1e19", false})
+		} else {
+			cases = append(cases, ranged{write(r.low - 0.01), false}, ranged{write(r.high + 0.01), false}, ranged{write((r.low + r.high) / 2), true})
+		}
+		if r.whole && r.low > math.MinInt64 {
+			cases = append(cases, ranged{write(r.low - 1), false})
+		}
+		if r.whole && r.high <= most {
+			cases = append(cases, ranged{write(r.high + 1), false})
+		}
+		if r.name == "n" || r.name == "best_of" || r.name == "min_tokens" { // other limits come first
+			cases[9].value = "1"
+		}
+		for _, of := range []route{chatRoute, textRoute} {
+			if r.routes&of == 0 {
+				continue
+			}
+			for _, c := range cases {
+				err := decodeWith(of, fmt.Sprintf(`%s"%s":%s`, with[r.name], r.name, c.value))
+				e, bad := errors.AsType[*Error](err)
+				if c.ok && err != nil && !(r.name == "n_predict" && c.value == "0") || !c.ok && (!bad || e.Status != 400 || e.Param != r.name || e.Code != "invalid_value") {
+					t.Errorf("route %d, %s of %.40s: got %+v, want accepted %v", of, r.name, c.value, err, c.ok)
+				}
+			}
+			for _, value := range []string{"NaN", "Infinity", "-Infinity", "0x1", "01", "1.", "+1"} {
+				if err := decodeWith(of, fmt.Sprintf(`"%s":%s`, r.name, value)); err == nil {
+					t.Errorf("route %d, %s of %s is accepted", of, r.name, value)
+				}
+			}
+		}
+	}
+}
+
+// Ranges of a field never overlap on a route, so that each lookup has one answer.
+func TestRangesAreUnique(t *testing.T) {
+	for i, a := range ranges {
+		for _, b := range ranges[i+1:] {
+			if a.name == b.name && a.routes&b.routes != 0 {
+				t.Errorf("%s has two ranges on one route", a.name)
+			}
+		}
+	}
+}
+
+// Both routes agree on what foreign fields may be: nothing, or what changes nothing.
+func TestForeignFields(t *testing.T) {
+	accepted := []string{
+		`"dry_multiplier":0`, `"dry_base":1.75,"dry_allowed_length":2,"dry_penalty_last_n":-1,"dry_sequence_breakers":["\n",":","\"","*"]`, `"xtc_probability":0.0,"xtc_threshold":0.1`,
+		`"mirostat":0,"mirostat_tau":5.0,"mirostat_eta":0.1`, `"typical_p":1,"typ_p":1.0,"top_n_sigma":-1,"tfs_z":1,"top_a":0,"min_keep":0`, `"dynatemp_range":0,"dynatemp_exponent":1`,
+		`"smoothing_factor":0,"smoothing_curve":1`, `"no_repeat_ngram_size":0,"length_penalty":1.0,"early_stopping":false,"use_beam_search":false`, `"banned_tokens":[],"custom_token_bans":""`,
+		`"options":{},"format":"","keep_alive":-1`, `"n_probs":0,"grammar":"","lora":[]`, `"repeat_last_n":64`, `"repeat_last_n":-1,"repeat_penalty":1.3`, `"logit_bias":{}`,
+	}
+	refused := []struct{ fields, param string }{
+		{`"dry_multiplier":0.8`, "dry_multiplier"}, {`"dry_base":2`, "dry_base"}, {`"dry_allowed_length":3`, "dry_allowed_length"}, {`"dry_penalty_last_n":128`, "dry_penalty_last_n"},
+		{`"dry_sequence_breakers":["x"]`, "dry_sequence_breakers"}, {`"xtc_probability":0.5`, "xtc_probability"}, {`"xtc_threshold":0.2`, "xtc_threshold"},
+		{`"mirostat":2`, "mirostat"}, {`"mirostat_tau":4`, "mirostat_tau"}, {`"mirostat_eta":0.2`, "mirostat_eta"}, {`"typical_p":0.9`, "typical_p"}, {`"typical":0.9`, "typical"},
+		{`"top_n_sigma":1`, "top_n_sigma"}, {`"tfs_z":0.9`, "tfs_z"}, {`"top_a":0.1`, "top_a"}, {`"dynatemp_range":0.5`, "dynatemp_range"}, {`"dynatemp_exponent":2`, "dynatemp_exponent"},
+		{`"smoothing_factor":0.2`, "smoothing_factor"}, {`"smoothing_curve":2`, "smoothing_curve"}, {`"repeat_last_n":32`, "repeat_last_n"}, {`"repeat_last_n":64,"repeat_penalty":1.1`, "repeat_last_n"},
+		{`"penalize_nl":false,"presence_penalty":1`, "penalize_nl"}, {`"n_probs":3`, "n_probs"}, {`"min_keep":1`, "min_keep"}, {`"samplers":["top_k"]`, "samplers"},
+		{`"length_penalty":0.5`, "length_penalty"}, {`"early_stopping":true`, "early_stopping"}, {`"use_beam_search":true`, "use_beam_search"}, {`"no_repeat_ngram_size":2`, "no_repeat_ngram_size"},
+		{`"epsilon_cutoff":1`, "epsilon_cutoff"}, {`"eta_cutoff":1`, "eta_cutoff"}, {`"banned_tokens":[1]`, "banned_tokens"}, {`"custom_token_bans":"1,2"`, "custom_token_bans"},
+		{`"options":{"num_ctx":1}`, "options"}, {`"format":"json"`, "format"}, {`"think":true`, "think"}, {`"keep_alive":"5m"`, "keep_alive"}, {`"xtc_probability":"0"`, "xtc_probability"},
+		{`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_json":{}`, "guided_json"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
+	}
+	for _, of := range []route{chatRoute, textRoute} {
+		for _, c := range accepted {
+			if err := decodeWith(of, c); err != nil {
+				t.Errorf("route %d, %s: %v", of, c, err)
+			}
+		}
+		for _, c := range refused {
+			e, ok := errors.AsType[*Error](decodeWith(of, c.fields))
+			if !ok || e.Status != 400 || e.Param != c.param || !strings.Contains(e.Message, c.param) {
+				t.Errorf("route %d, %s: got %+v, want a refusal of %s", of, c.fields, e, c.param)
+			}
+		}
+		for _, field := range foreign {
+			if err := decodeWith(of, fmt.Sprintf(`"%s":null`, field.name)); err != nil {
+				t.Errorf("route %d, %s of null: %v", of, field.name, err)
+			}
+			if e, ok := errors.AsType[*Error](decodeWith(of, fmt.Sprintf(`"%s":"odd"`, field.name))); !ok || e.Param != field.name || e.Code != "unsupported_parameter" {
+				t.Errorf("route %d, %s of an odd value: got %+v", of, field.name, e)
+			}
+		}
+	}
+}
+
+// Names that other servers use for fields of ours count.
+func TestOtherNames(t *testing.T) {
+	chat, err := decodeChat(body(`,"repeat_penalty":1.3,"n_predict":12`))
+	if err != nil || chat.Options.MaxTokens != 12 || chat.Options.Sampling.RepetitionPenalty != 1.3 || chat.Unknown != 0 {
+		t.Errorf("got %+v, %v", chat, err)
+	}
+	cases := []struct {
+		fields string
+		most   int
+		score  bool
+	}{{``, 16, false}, {`,"n_predict":-1`, 0, false}, {`,"n_predict":3`, 3, false}, {`,"n_predict":0`, 1, true}, {`,"max_tokens":0`, 1, true}, {`,"max_tokens":5,"n_predict":5`, 5, false}}
+	for _, c := range cases {
+		r, err := DecodeText([]byte(`{"prompt":"x"`+c.fields+`}`), DefaultLimits(vocab), sample.Defaults())
+		if err != nil || r.Options.MaxTokens != c.most || r.Score != c.score {
+			t.Errorf("%s: got %+v, %v, want at most %d tokens, score %v", c.fields, r, err, c.most, c.score)
+		}
+	}
+}
