@@ -83,15 +83,25 @@ func (l *textLogProbs) add(t completion.Token, logProb *float32, offset *int) {
 	l.LogProbs = append(l.LogProbs, logProb)
 	l.Offsets = append(l.Offsets, *offset)
 	top := map[string]float32{visible(t.Bytes): t.LogProb}
-	for _, other := range t.Top {
-		top[visible(other.Bytes)] = other.LogProb
+	for _, other := range t.Top { // the likeliest first; of tokens that look alike the first counts
+		if name := visible(other.Bytes); !contains(top, name) {
+			top[name] = other.LogProb
+		}
 	}
 	l.Top = append(l.Top, top)
+	if t.Hidden {
+		return
+	}
 	for _, b := range t.Bytes {
 		if utf8.RuneStart(b) {
 			*offset++
 		}
 	}
+}
+
+func contains(m map[string]float32, key string) bool {
+	_, ok := m[key]
+	return ok
 }
 
 // visible is a token's text, or the names of its bytes where they are no whole code points: there is no other field for

@@ -36,7 +36,9 @@ func DecodeText(body []byte, limits Limits, defaults sample.Params) (*TextReques
 	f.minTokens(&r.Generation)
 	f.boolean("echo", &r.Echo)
 	f.boolean("add_special_tokens", &r.Special)
-	f.integer("logprobs", &o.LogProbs)
+	if v := f.take("logprobs"); v != nil && !isFalse(v) { // false is the chat route's way to ask for none
+		f.integer("logprobs", &o.LogProbs)
+	}
 	o.PromptLogProbs = r.Echo && o.LogProbs >= 0
 	if o.PromptLogProbs && r.Stream && o.Choices > 1 {
 		f.fail(Unsupported("n", "n must be 1 in a stream with echo and logprobs."))

@@ -44,7 +44,8 @@ type Options struct {
 
 // Token is one generated token with its log-probabilities.
 type Token struct {
-	Bytes   []byte // what it adds to the text
+	Bytes   []byte // what it adds to the text where it is shown
+	Hidden  bool   // a control token that the text leaves out
 	LogProb float32
 	Top     []TopToken
 }

@@ -45,7 +45,7 @@ func (s *Stream) PromptTokens() []Token {
 	defer s.mu.Unlock()
 	tokens := make([]Token, len(s.promptLogProb))
 	for i, p := range s.promptLogProb {
-		tokens[i] = s.generator.token(p)
+		tokens[i] = s.token(p)
 	}
 	return tokens
 }
@@ -102,7 +102,7 @@ func (s *Stream) advance(a *answer, e engine.Event) (c Chunk, over bool) {
 	}
 	s.generated.Add(1)
 	if e.LogProb != nil {
-		c.Tokens = []Token{s.generator.token(*e.LogProb)}
+		c.Tokens = []Token{s.token(*e.LogProb)}
 	}
 	if e.Finish != engine.FinishStop || !slices.Contains(a.ends, e.Token) {
 		c.Text = a.matcher.push(a.detokenizer.Push(e.Token))
@@ -120,8 +120,9 @@ func (s *Stream) advance(a *answer, e engine.Event) (c Chunk, over bool) {
 	return c, c.Finish != ""
 }
 
-func (g *Generator) token(p sample.TokenLogProb) Token {
-	t := Token{Bytes: g.Tokenizer.TokenBytes(p.Token), LogProb: p.LogProb}
+func (s *Stream) token(p sample.TokenLogProb) Token {
+	g := s.generator
+	t := Token{Bytes: g.Tokenizer.TokenBytes(p.Token), Hidden: !s.options.KeepSpecial && g.Tokenizer.IsSpecial(p.Token), LogProb: p.LogProb}
 	for _, top := range p.Top {
 		t.Top = append(t.Top, TopToken{top.Token, g.Tokenizer.TokenBytes(top.Token), top.LogProb})
 	}

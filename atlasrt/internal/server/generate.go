@@ -180,8 +180,13 @@ func (s *Server) echo(r *api.TextRequest, tokens []int32, p api.Prompt, stream *
 	if p.Tokens != nil {
 		e.Text = t.Decode(tokens, !r.Options.KeepSpecial)
 	}
-	if r.Options.PromptLogProbs {
-		e.Tokens = append([]completion.Token{{Bytes: t.TokenBytes(tokens[0])}}, stream.PromptTokens()...)
+	if !r.Options.PromptLogProbs {
+		return e
+	}
+	e.Tokens = append([]completion.Token{{Bytes: t.TokenBytes(tokens[0])}}, stream.PromptTokens()...)
+	for i := range e.Tokens { // of a text only what encode put before it is not in it
+		added := i == 0 && !strings.HasPrefix(p.Text, string(e.Tokens[0].Bytes))
+		e.Tokens[i].Hidden = t.IsSpecial(tokens[i]) && (p.Tokens == nil && added || p.Tokens != nil && !r.Options.KeepSpecial)
 	}
 	return e
 }
