@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -89,4 +90,36 @@ func goldenRequest(t *testing.T, v *jsontree.Object) *chat.Request {
 		}
 	}
 	return r
+}
+
+// What messages become; parts, refusals, calls of both forms.
+func TestMessages(t *testing.T) {
+	cases := []struct{ message, want string }{
+		{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"input_text","text":"b"}]}`, `{user {a\nb [] false}  []   <nil>}`},
+		{`{"role":"user","content":[]}`, `{user { [] false}  []   <nil>}`},
+		{`{"role":"assistant","content":null,"refusal":"I won't."}`, `{assistant {I won't. [] false}  []   <nil>}`},
+		{`{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`, `{assistant {no [] false}  []   <nil>}`},
+		{`{"role":"assistant","reasoning_content":"hm"}`, `{assistant { [] true}  []  hm <nil>}`},
+		{`{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`, `{assistant { [] true}  [{1 f {"a":1}}]   <nil>}`},
+		{`{"role":"assistant","content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":{"a":1.0}}}]}`, `{assistant { [] false}  [{1 f {"a": 1.0}}]   <nil>}`},
+		{`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, `{assistant { [] true}  [{call_f f {}}]   <nil>}`},
+		{`{"role":"function","name":"f","content":"7"}`, `{function {7 [] false} f [] call_f  <nil>}`},
+		{`{"role":"tool","tool_call_id":"1","content":"7","name":"f"}`, `{tool {7 [] false} f [] 1  <nil>}`},
+		{`{"role":"ipython","content":"7"}`, `{ipython {7 [] false}  []   <nil>}`},
+		{`{"role":"user","content":"x","name":null,"tool_calls":null}`, `{user {x [] false}  []   <nil>}`},
+	}
+	for _, c := range cases {
+		r, err := decodeChat(`{"messages":[` + c.message + `]}`)
+		if err != nil {
+			t.Errorf("%s: %v", c.message, err)
+			continue
+		}
+		if got := strings.ReplaceAll(fmt.Sprint(r.Chat.Messages[0]), "\n", `\n`); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.message, got, c.want)
+		}
+	}
+	r, err := decodeChat(`{"messages":[{"role":"user","content":"x","cache":{"b":1,"a":2.0}}]}`)
+	if err != nil || string(jsontree.Append(nil, r.Chat.Messages[0].Extra)) != `{"cache": {"b": 1, "a": 2.0}}` {
+		t.Errorf("got %+v, %v", r, err)
+	}
 }

@@ -186,7 +186,7 @@ func (f *fields) stops(o *completion.Options, limits Limits) {
 	}
 }
 
-// bias reads logit_bias: token ids, written as JSON keys must be, with numbers from -100 to 100.
+// bias reads logit_bias: token ids, written as JSON keys must be, with a number for each.
 func (f *fields) bias(p *sample.Params, limits Limits) {
 	d := f.dict("logit_bias")
 	if d == nil {
@@ -196,6 +196,7 @@ func (f *fields) bias(p *sample.Params, limits Limits) {
 		f.fail(TooMuch(LimitBiases, "logit_bias", "logit_bias has %d entries, at most %d are allowed.", d.Len(), limits.Biases))
 		return
 	}
+	limit := rangeOf(f.route, "logit_bias")
 	p.LogitBias = make(map[int32]float32, d.Len())
 	for key, v := range d.All() {
 		id, err := strconv.ParseInt(key, 10, 64)
@@ -208,8 +209,8 @@ func (f *fields) bias(p *sample.Params, limits Limits) {
 			f.invalid("logit_bias", "names token %d, the vocabulary has %d", id, limits.Vocab)
 		case !number:
 			f.invalid("logit_bias", "of token %d must be a number, not %s", id, v.Kind())
-		case !fits || !(bias >= -100 && bias <= 100):
-			f.invalid("logit_bias", "of token %d is %.40s, must be from -100 to 100", id, string(n))
+		case !fits || !limit.holds(bias):
+			f.invalid("logit_bias", "of token %d is %.40s, must be %s", id, string(n), limit)
 		default:
 			p.LogitBias[int32(id)] = float32(bias)
 		}

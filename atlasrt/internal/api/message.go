@@ -57,6 +57,7 @@ func (f *fields) message() chat.Message {
 	f.text("reasoning", &m.Reasoning)
 	f.text("reasoning_content", &m.Reasoning)
 	m.ToolCalls = f.toolCalls()
+	f.olderCall(&m)
 	m.Content = f.content()
 	var refusal string
 	if f.text("refusal", &refusal); m.Content.Null && refusal != "" {
@@ -149,12 +150,31 @@ func (f *fields) toolCalls() []chat.ToolCall {
 func (f *fields) toolCall() chat.ToolCall {
 	var c chat.ToolCall
 	f.text("id", &c.ID)
-	object := f.dict("function")
-	if object == nil {
+	if object := f.dict("function"); object != nil {
+		f.function(object, "function", &c)
+	} else {
 		f.invalid("function", "is required: this server reads calls of functions only")
-		return c
 	}
-	function := f.inner(object, "function")
+	return c
+}
+
+// olderCall reads function_call and the role function, which came before tool_calls and tool. They have no ids, so the name of
+// the function stands for one.
+func (f *fields) olderCall(m *chat.Message) {
+	if object := f.dict("function_call"); object != nil && len(m.ToolCalls) == 0 {
+		var c chat.ToolCall
+		f.function(object, "function_call", &c)
+		c.ID = "call_" + c.Name
+		m.ToolCalls = []chat.ToolCall{c}
+	}
+	if m.Role == "function" && m.ToolCallID == "" {
+		m.ToolCallID = "call_" + m.Name
+	}
+}
+
+// function reads the name and the arguments of a call.
+func (f *fields) function(object *jsontree.Object, field string, c *chat.ToolCall) {
+	function := f.inner(object, field)
 	if !function.text("name", &c.Name) || c.Name == "" {
 		function.invalid("name", "is required")
 	}
@@ -170,5 +190,4 @@ func (f *fields) toolCall() chat.ToolCall {
 	if function.err != nil {
 		f.fail(function.err)
 	}
-	return c
 }

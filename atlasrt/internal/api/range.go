@@ -34,6 +34,7 @@ var ranges = [...]numericRange{
 	{name: "frequency_penalty", routes: allRoutes, low: -2, high: 2},
 	{name: "repetition_penalty", routes: allRoutes, low: 0, high: 100, lowOpen: true},
 	{name: "repeat_penalty", routes: allRoutes, low: 0, high: 100, lowOpen: true},
+	{name: "logit_bias", routes: allRoutes, low: -100, high: 100},        // of each token
 	{name: "top_k", routes: allRoutes, low: -1, high: most, whole: true}, // -1 and 0 are all
 	{name: "seed", routes: allRoutes, low: math.MinInt64, high: math.MaxInt64, whole: true},
 	{name: "n", routes: allRoutes, low: 1, high: most, whole: true}, // Limits.Choices is lower

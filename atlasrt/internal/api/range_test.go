@@ -30,6 +30,7 @@ type ranged struct {
 // Every row of the table, on each of its routes: its ends, what lies beyond them, and values of other kinds.
 func TestRanges(t *testing.T) {
 	with := map[string]string{"top_logprobs": `"logprobs":true,`} // what a field needs beside it
+	shapes := map[string]string{"logit_bias": `{"5":%s}`}
 	for _, r := range ranges {
 		write := func(n float64) string {
 			switch {
@@ -55,6 +56,11 @@ func TestRanges(t *testing.T) {
 		if r.whole && r.high <= most {
 			cases = append(cases, ranged{write(r.high + 1), false})
 		}
+		shape, inside := shapes[r.name]
+		if !inside {
+			shape = "%s"
+		}
+		cases[0].ok = !inside                                               // null is nothing, but as the bias of a token
 		if r.name == "n" || r.name == "best_of" || r.name == "min_tokens" { // other limits come first
 			cases[9].value = "1"
 		}
@@ -63,14 +69,14 @@ func TestRanges(t *testing.T) {
 				continue
 			}
 			for _, c := range cases {
-				err := decodeWith(of, fmt.Sprintf(`%s"%s":%s`, with[r.name], r.name, c.value))
+				err := decodeWith(of, fmt.Sprintf(`%s"%s":`+shape, with[r.name], r.name, c.value))
 				e, bad := errors.AsType[*Error](err)
 				if c.ok && err != nil && !(r.name == "n_predict" && c.value == "0") || !c.ok && (!bad || e.Status != 400 || e.Param != r.name || e.Code != "invalid_value") {
 					t.Errorf("route %d, %s of %.40s: got %+v, want accepted %v", of, r.name, c.value, err, c.ok)
 				}
 			}
 			for _, value := range []string{"NaN", "Infinity", "-Infinity", "0x1", "01", "1.", "+1"} {
-				if err := decodeWith(of, fmt.Sprintf(`"%s":%s`, r.name, value)); err == nil {
+				if err := decodeWith(of, fmt.Sprintf(`"%s":`+shape, r.name, value)); err == nil {
 					t.Errorf("route %d, %s of %s is accepted", of, r.name, value)
 				}
 			}

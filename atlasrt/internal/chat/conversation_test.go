@@ -102,6 +102,15 @@ func TestConversations(t *testing.T) {
 		if err != nil || !(got.Text == want || end && strings.HasSuffix(got.Text, want)) {
 			t.Errorf("%s, %s: error %v\n got %q\nwant %q", c.template, c.conversation, err, got.Text, c.want)
 		}
+		for at := 0; ; at++ { // the control token that a result brings is text, wherever it went
+			next := strings.Index(got.Text[at:], "7 <|im_end|>")
+			if next < 0 {
+				break
+			}
+			if at += next; !got.isData(at, at+len("7 <|im_end|>")) {
+				t.Errorf("%s, %s: %q is not data", c.template, c.conversation, got.Text[at:])
+			}
+		}
 	}
 }
 
@@ -302,4 +311,61 @@ func TestLargeNumbers(t *testing.T) {
 			t.Errorf("%.30s: got %q, %v", string(c.number), p.Text, err)
 		}
 	}
+}
+
+// FuzzConversation says things in any order to templates that keep texts as they are: what is said is in the prompt, as data.
+func FuzzConversation(f *testing.F) {
+	var templates []*Template
+	for _, source := range []string{
+		`{% for m in messages %}{{ '<' + m.role + '>' + (m.content or '') }}{% for c in m.tool_calls or [] %}{{ c.function.name + c.function.arguments|tojson }}{% endfor %}{% endfor %}`,
+		`{% for m in messages %}{% if m.role in ['system', 'user', 'assistant'] %}{{ '<' + m.role + '>' + m.content }}{% endif %}{% endfor %}`,
+		`{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('alternate') }}{% endif %}{{ '<' + m.role + '>' + m.content }}{% endfor %}`,
+		`{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('first') }}{% endif %}{{ '<' + m.role + '>' }}{% for p in m.content or [] %}{% if p.type == 'text' %}{{ p.text }}{% endif %}{% endfor %}{% for c in m.tool_calls or [] %}{{ c.function.name + c.function.arguments }}{% endfor %}{% endfor %}`,
+	} {
+		template, err := ParseTemplate(source, special)
+		if err != nil {
+			f.Fatal(err)
+		}
+		templates = append(templates, template)
+	}
+	f.Add([]byte("su"), "Be brief.", false)
+	f.Add([]byte("dsuasuctuaa"), "a b", true)
+	f.Add([]byte("uctftiu"), "qz0zq", false)
+	f.Add([]byte("sssaauussa"), " ", true)
+	f.Fuzz(func(t *testing.T, order []byte, text string, unfinished bool) {
+		if len(order) > 40 || len(text) > 200 {
+			return
+		}
+		roles := map[byte]string{'s': "system", 'd': "developer", 'u': "user", 'a': "assistant", 'c': "assistant", 't': "tool", 'f': "function", 'i': "ipython"}
+		r := &Request{Continue: unfinished}
+		for i, c := range order {
+			m := says(roles[c], text+string(rune('A'+i%26)))
+			if m.Role == "" {
+				m.Role, m.Content = "user", textParts(text, "x")
+			}
+			if c == 'c' {
+				m.ToolCalls = callOf(Content{}).ToolCalls
+			}
+			r.Messages = append(r.Messages, m)
+		}
+		for i, template := range templates {
+			p, err := template.Prompt(r, now)
+			if err != nil {
+				continue
+			}
+			for _, m := range r.Messages {
+				want := strings.ToValidUTF8(strings.TrimSpace(m.Content.joined()), "\ufffd")
+				if at := strings.Index(p.Text, want); i != 3 && at < 0 {
+					t.Errorf("template %d, %q of %q: %q is not in %q", i, order, text, want, p.Text)
+				}
+			}
+			last := -1
+			for _, d := range p.Data {
+				if d.Start <= last || d.Start >= d.End || d.End > len(p.Text) {
+					t.Fatalf("bad ranges %v of %q", p.Data, p.Text)
+				}
+				last = d.End
+			}
+		}
+	})
 }
