@@ -247,6 +247,20 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// A share of nothing leaves the likeliest token, however hot the draw is and whatever else limits it.
+func TestShareOfNothing(t *testing.T) {
+	f := newFixture(t, nil)
+	prompt := []int32{4, 2}
+	want := f.model.greedy(prompt, 20)
+	for _, topK := range []int32{0, 5} {
+		r := greedy(prompt, 20)
+		r.Sampling.Temperature, r.Sampling.TopP, r.Sampling.TopK, r.Sampling.MinP = 2, 0, topK, 0.01
+		if got := f.ask(t, r); !slices.Equal(got.tokens, want) {
+			t.Errorf("top_k %d: got %v, want %v", topK, got.tokens, want)
+		}
+	}
+}
+
 func TestEnd(t *testing.T) {
 	f := newFixture(t, nil)
 	prompt := []int32{1, 2, 3}
