@@ -3,6 +3,7 @@ package chat
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -19,25 +20,63 @@ func (c *Capabilities) adapt(r *Request) ([]turn, error) {
 	if n := len(r.Messages); n > 1 && r.Messages[n-1].Role == "assistant" && r.Messages[n-2].Role == "assistant" {
 		return nil, &Refusal{n - 1, "is a second assistant message at the end; only one may be last"}
 	}
-	turns := make([]turn, 0, len(r.Messages))
+	given := make([]turn, len(r.Messages))
 	for i, m := range r.Messages {
-		m.Role = c.role(m.Role)
-		c.simplify(&m.Content)
-		if c.ShortCallIDs && m.ToolCallID != "" {
-			m.ToolCallID = shortCallID(m.ToolCallID)
+		given[i] = turn{m, i}
+	}
+	if c.ToolCalls && !c.ParallelCalls {
+		given = oneByOne(given)
+	}
+	turns := make([]turn, 0, len(given))
+	for _, t := range given {
+		t.Role = c.role(t.Role)
+		c.simplify(&t.Content)
+		if c.ShortCallIDs && t.ToolCallID != "" {
+			t.ToolCallID = shortCallID(t.ToolCallID)
 		}
-		if len(m.ToolCalls) == 0 {
-			turns = append(turns, turn{m, i})
+		if len(t.ToolCalls) == 0 {
+			turns = append(turns, t)
 			continue
 		}
 		var err error
-		if turns, err = c.addCalls(turns, turn{m, i}); err != nil {
+		if turns, err = c.addCalls(turns, t); err != nil {
 			return nil, err
 		}
 	}
 	turns = c.placeSystems(turns)
 	return c.mergeRepeated(turns), nil
 }
+
+// oneByOne makes a turn of each call, with its result behind it where one comes next.
+func oneByOne(turns []turn) []turn {
+	var out []turn
+	for i := 0; i < len(turns); i++ {
+		t := turns[i]
+		if len(t.ToolCalls) < 2 {
+			out = append(out, t)
+			continue
+		}
+		var results []turn
+		for i+1 < len(turns) && isResult(turns[i+1].Role) {
+			i++
+			results = append(results, turns[i])
+		}
+		for _, call := range t.ToolCalls {
+			one := t
+			one.ToolCalls = []ToolCall{call}
+			out = append(out, one)
+			t.Content, t.Reasoning = Content{Null: true}, "" // they go before the first
+			if j := slices.IndexFunc(results, func(r turn) bool { return r.ToolCallID == call.ID }); j >= 0 {
+				out = append(out, results[j])
+				results = slices.Delete(results, j, j+1)
+			}
+		}
+		out = append(out, results...)
+	}
+	return out
+}
+
+func isResult(role string) bool { return role == "tool" || role == "function" || role == "ipython" }
 
 // role is what the template calls a role.
 func (c *Capabilities) role(role string) string {
@@ -46,7 +85,7 @@ func (c *Capabilities) role(role string) string {
 		return "system"
 	case role == "function" && c.Function:
 		return role
-	case role == "tool" || role == "function" || role == "ipython":
+	case isResult(role):
 		if c.ToolRole == "" {
 			return "user"
 		}
@@ -189,6 +228,16 @@ func (c *Capabilities) placeSystems(turns []turn) []turn {
 func (c *Capabilities) mergeRepeated(turns []turn) []turn {
 	out := turns[:0]
 	for _, t := range turns {
+		if c.acrossCalls && t.Role == "assistant" && len(t.ToolCalls) == 0 {
+			before := len(out) - 1
+			for before >= 0 && (len(out[before].ToolCalls) > 0 || isResult(out[before].Role)) {
+				before--
+			}
+			if before >= 0 && out[before].Role == "assistant" {
+				t = joinTurns([]turn{out[before], t})
+				out = slices.Delete(out, before, before+1)
+			}
+		}
 		if len(out) > 0 {
 			last := &out[len(out)-1]
 			same := last.Role == t.Role && len(last.ToolCalls)+len(t.ToolCalls) == 0

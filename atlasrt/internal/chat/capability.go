@@ -24,6 +24,9 @@ type Capabilities struct {
 	CallText           bool   // keeps the text of an assistant message that has calls
 	NullContent        bool   // takes null as the content of such a message
 	EmptyContent       bool   // takes the empty text as the content of such a message
+	ParallelCalls      bool   // takes several calls in one message
+
+	acrossCalls bool // assistant turns in a row are joined where calls and results stand between them too
 }
 
 func (c *Capabilities) form() form {
@@ -52,7 +55,7 @@ func try(t *Template) Capabilities {
 	y := &trial{template: t}
 	if !y.plain() {
 		return Capabilities{System: true, Systems: true, LateSystem: true, RepeatedUsers: true, RepeatedAssistants: true,
-			ToolCalls: true, ToolRole: "tool", Function: true, CallText: true, NullContent: true, EmptyContent: true}
+			ToolCalls: true, ToolRole: "tool", Function: true, CallText: true, NullContent: true, EmptyContent: true, ParallelCalls: true}
 	}
 	c := &y.can
 	c.System = y.keeps(system(systemWord), user(userWord))
@@ -149,6 +152,7 @@ func (y *trial) tools() {
 				c.ToolCalls, c.ToolRole, c.ShortCallIDs = true, role, id == shortID
 				c.Function = y.knows("function", func(role string) []Message { return conversation(role, content) })
 				y.besideCalls(func(content Content) []Message { return conversation(role, content) }, toolWord)
+				c.ParallelCalls = y.parallel(id, role, content)
 				return
 			}
 		}
@@ -185,6 +189,17 @@ func (y *trial) calls(conversation func() []Message, words ...string) bool {
 	}
 	y.can.ArgumentsAsText = false
 	return shown
+}
+
+// parallel says whether two calls in one message, and their results, show up.
+func (y *trial) parallel(id, role string, content Content) bool {
+	other := id[:len(id)-1] + "0"
+	m := calling(content, id)
+	m.ToolCalls = append(m.ToolCalls, ToolCall{ID: other, Name: secondWord, Arguments: "{}"})
+	last := result(role, other)
+	last.Name, last.Content.Text = secondWord, lateWord
+	text, ok := y.render(user(userWord), m, result(role, id), last)
+	return ok && hasAll(text, nameWord, valueWord, toolWord, secondWord, lateWord)
 }
 
 // besideCalls finds out what an assistant message may have beside calls.

@@ -38,7 +38,10 @@ func conversations() map[string][]Message {
 		"call with text":    {user("q"), callOf(Content{Text: "Wait."}), resultOf("tool"), system("B."), user("and?")},
 		"function":          {user("q"), callOf(Content{}), resultOf("function")},
 		"parts":             {{Role: "user", Content: textParts("one", "two")}},
-		"assistant first":   {system("A."), assistant("hello"), user("hi")},
+		"two calls": {user("q"), {Role: "assistant", Content: Content{Text: "Both."}, ToolCalls: []ToolCall{{ID: "call_a", Name: "f", Arguments: "{}"}, {ID: "call_b", Name: "g"}}},
+			{Role: "tool", ToolCallID: "call_b", Content: Content{Text: "2"}}, {Role: "tool", ToolCallID: "call_a", Content: Content{Text: "1"}}},
+		"text, call, text": {user("q"), callOf(Content{Text: "Wait."}), resultOf("tool"), assistant("Done."), user("and?")},
+		"assistant first":  {system("A."), assistant("hello"), user("hi")},
 	}
 }
 
@@ -53,6 +56,10 @@ func TestConversations(t *testing.T) {
 		{"google-gemma-2-2b-it", "call", "<s><start_of_turn>user\nA.\n\nq<end_of_turn>\n<start_of_turn>model\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}<end_of_turn>\n<start_of_turn>user\n7 <|im_end|><end_of_turn>\n<start_of_turn>model\n"},
 		{"google-gemma-2-2b-it", "call with text", "<s><start_of_turn>user\nq<end_of_turn>\n<start_of_turn>model\nWait.\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}<end_of_turn>\n<start_of_turn>user\n7 <|im_end|>\n\nB.\n\nand?<end_of_turn>\n<start_of_turn>model\n"},
 		{"google-gemma-2-2b-it", "assistant first", "<s><start_of_turn>user\nA.<end_of_turn>\n<start_of_turn>model\nhello<end_of_turn>\n<start_of_turn>user\nhi<end_of_turn>\n<start_of_turn>model\n"},
+		{"mistralai-Mistral-Nemo-Instruct-2407", "text, call, text", "<s>[INST]q[/INST][TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"n\": 1}, \"id\": \"oRhYyFpdi\"}]</s>[TOOL_RESULTS]{\"content\": 7 <|im_end|>, \"call_id\": \"oRhYyFpdi\"}[/TOOL_RESULTS]Wait.\n\nDone.</s>[INST]and?[/INST]"},
+		{"mistralai-Mistral-Nemo-Instruct-2407", "two calls", "<s>[INST]q[/INST]Both.</s>[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}, \"id\": \"5Wr21Ozma\"}, {\"name\": \"g\", \"arguments\": {}, \"id\": \"xyTggm5f8\"}]</s>[TOOL_RESULTS]{\"content\": 2, \"call_id\": \"xyTggm5f8\"}[/TOOL_RESULTS][TOOL_RESULTS]{\"content\": 1, \"call_id\": \"5Wr21Ozma\"}[/TOOL_RESULTS]"},
+		{"meta-llama-Llama-3.2-3B-Instruct", "two calls", "…<|end_header_id|>\n\nq<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nBoth.<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n{\"name\": \"f\", \"parameters\": {}}<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\n\"1\"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n{\"name\": \"g\", \"parameters\": {}}<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\n\"2\"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
+		{"GigaChat3.1-10B-A1.8B", "two calls", "…<|message_sep|>\n\nuser<|role_sep|>\nq<|message_sep|>\n\nassistant<|role_sep|>\nBoth.<|function_call|>{\"name\": \"f\", \"arguments\": {}}<|message_sep|>\n\nfunction result<|role_sep|>\n1<|message_sep|>\n\nassistant<|role_sep|>\n<|function_call|>{\"name\": \"g\", \"arguments\": {}}<|message_sep|>\n\nfunction result<|role_sep|>\n2<|message_sep|>\n\nassistant<|role_sep|>\n"},
 		{"gemma3n", "function", "<s><start_of_turn>user\nq<end_of_turn>\n<start_of_turn>model\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}<end_of_turn>\n<start_of_turn>user\n7 <|im_end|><end_of_turn>\n<start_of_turn>model\n"},
 		{"gemma3n", "call with text", "<s><start_of_turn>user\nq<end_of_turn>\n<start_of_turn>model\nWait.\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}<end_of_turn>\n<start_of_turn>user\n7 <|im_end|>\n\nB.\n\nand?<end_of_turn>\n<start_of_turn>model\n"},
 		{"gemma3n", "assistant first", "<s><start_of_turn>user\nA.<end_of_turn>\n<start_of_turn>model\nhello<end_of_turn>\n<start_of_turn>user\nhi<end_of_turn>\n<start_of_turn>model\n"},
@@ -128,6 +135,7 @@ func TestOddTemplates(t *testing.T) {
 		printed   = `{% for m in messages %}{{ '<' + m.role + '>' + (m.content or '') }}{% for c in m.tool_calls or [] %}[{{ c.function.name }}{{ c.function.arguments }}]{% endfor %}{% endfor %}`
 		printNull = `{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}[{{ c.function.name }}{{ c.function.arguments|tojson }}]{% endfor %}{% endfor %}`
 		needTools = `{% for t in tools %}{{ t.function.name }}{% endfor %}{% for m in messages %}{{ '<' + m.role + '>' + m.content }}{% endfor %}`
+		single    = `{% for m in messages %}{{ '<' + m.role + '>' }}{% if m.tool_calls %}{% if m.tool_calls|length > 1 %}{{ raise_exception('one call only') }}{% endif %}{{ '[' + m.tool_calls[0].function.name + ']' }}{% else %}{{ m.content }}{% endif %}{{ m.tool_call_id or '' }}{% if m.tool_calls %}{{ m.tool_calls[0].function.arguments|tojson }}{% endif %}{% endfor %}`
 		ipython   = `{% for m in messages %}{% if m.role not in ['user', 'assistant', 'ipython'] %}{{ raise_exception('no such role') }}{% endif %}{{ '<' + m.role + '>' + (m.content or '') }}{% for c in m.tool_calls or [] %}[{{ c.function.name }}{{ c.function.arguments|tojson }}]{% endfor %}{% endfor %}`
 	)
 	cases := []struct{ name, template, conversation, want string }{
@@ -150,6 +158,7 @@ func TestOddTemplates(t *testing.T) {
 		{"prints null", printNull, "call", `<system>A.<user>q<assistant>[f{"n": 1}]<tool>7 <|im_end|>`},
 		{"has no calls", known, "call with text", `<user>q<assistant>Wait.` + "\n" + `{"name": "f", "arguments": {"n": 1}}<user>7 <|im_end|><system>B.<user>and?`},
 		{"wants tools", needTools, "developer", "<system>Be brief.<user>hi"},
+		{"takes one call", single, "two calls", "<user>q<assistant>Both.<assistant>[f]{}<tool>1call_a<assistant>[g]{}<tool>2call_b"},
 		{"has ipython", ipython, "call", `<user>A.` + "\n\n" + `q<assistant>[f{"n": 1}]<ipython>7 <|im_end|>`},
 		{"has ipython", ipython, "function", `<user>q<assistant>[f{"n": 1}]<ipython>7 <|im_end|>`},
 	}

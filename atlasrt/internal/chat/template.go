@@ -86,7 +86,7 @@ func (t *Template) Prompt(r *Request, now time.Time) (Prompt, error) {
 	}
 	// Some templates take system messages, or turns in a row, in some conversations only. Plainer ones they take always.
 	plainer := t.can
-	plainer.Developer, plainer.Systems, plainer.RepeatedUsers, plainer.RepeatedAssistants = false, false, false, false
+	plainer.Developer, plainer.Systems, plainer.RepeatedUsers, plainer.RepeatedAssistants, plainer.acrossCalls = false, false, false, false, true
 	plainest := plainer
 	plainest.System, plainest.LateSystem = false, false
 	for _, can := range []*Capabilities{&plainer, &plainest} {
