@@ -9,10 +9,19 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// turn is a message as the template gets it; from is the client's message that it was made of, the first where several were.
+// turn is a message as the template gets it.
 type turn struct {
 	Message
-	from int
+	from int    // the client's message that it was made of, the first where several were
+	more []turn // what joins it, see joined
+}
+
+// with is the turn and others that join it.
+func (t turn) with(others ...turn) turn {
+	for _, other := range others {
+		t.more = append(append(t.more, other), other.more...)
+	}
+	return t
 }
 
 // adapt puts a conversation into the form that the template takes. What the template takes as it is stays as it is.
@@ -22,7 +31,7 @@ func (c *Capabilities) adapt(r *Request) ([]turn, error) {
 	}
 	given := make([]turn, len(r.Messages))
 	for i, m := range r.Messages {
-		given[i] = turn{m, i}
+		given[i] = turn{Message: m, from: i}
 	}
 	if c.ToolCalls && !c.ParallelCalls {
 		given = oneByOne(given)
@@ -43,8 +52,11 @@ func (c *Capabilities) adapt(r *Request) ([]turn, error) {
 			return nil, err
 		}
 	}
-	turns = c.placeSystems(turns)
-	return c.mergeRepeated(turns), nil
+	turns = c.mergeRepeated(c.placeSystems(turns))
+	for i := range turns {
+		turns[i] = turns[i].joined()
+	}
+	return turns, nil
 }
 
 // oneByOne makes a turn of each call, with its result behind it where one comes next.
@@ -56,22 +68,27 @@ func oneByOne(turns []turn) []turn {
 			out = append(out, t)
 			continue
 		}
-		var results []turn
+		results := map[string][]turn{}
+		var order []string
 		for i+1 < len(turns) && isResult(turns[i+1].Role) {
 			i++
-			results = append(results, turns[i])
+			id := turns[i].ToolCallID
+			if results[id] == nil {
+				order = append(order, id)
+			}
+			results[id] = append(results[id], turns[i])
 		}
 		for _, call := range t.ToolCalls {
 			one := t
 			one.ToolCalls = []ToolCall{call}
 			out = append(out, one)
 			t.Content, t.Reasoning = Content{Null: true}, "" // they go before the first
-			if j := slices.IndexFunc(results, func(r turn) bool { return r.ToolCallID == call.ID }); j >= 0 {
-				out = append(out, results[j])
-				results = slices.Delete(results, j, j+1)
-			}
+			out = append(out, results[call.ID]...)
+			delete(results, call.ID)
 		}
-		out = append(out, results...)
+		for _, id := range order { // of calls that are not here
+			out = append(out, results[id]...)
+		}
 	}
 	return out
 }
@@ -188,13 +205,13 @@ func (c *Capabilities) placeSystems(turns []turn) []turn {
 	case !c.System:
 		held = turns[:leading:leading]
 	case leading > 1 && !c.Systems:
-		out = append(out, joinTurns(turns[:leading]))
+		out = append(out, turns[0].with(turns[1:leading]...))
 	default:
 		out = append(out, turns[:leading]...)
 	}
 	release := func() {
 		if len(held) > 0 {
-			t := joinTurns(held)
+			t := held[0].with(held[1:]...)
 			t.Role = "user"
 			out, held = append(out, t), nil
 		}
@@ -204,17 +221,15 @@ func (c *Capabilities) placeSystems(turns []turn) []turn {
 		switch {
 		case t.Role == "system" && !c.LateSystem:
 			if last := len(out) - 1; last >= 0 && out[last].Role == "user" && (i+1 == len(turns) || turns[i+1].Role != "user") && len(held) == 0 {
-				out[last] = joinTurns([]turn{out[last], t})
+				out[last] = out[last].with(t)
 			} else {
 				held = append(held, t)
 			}
 			continue
-		case t.Role == "user":
-			role := t
-			if t = joinTurns(append(held, t)); len(held) > 0 {
-				t.Role, t.Name, t.Extra = "user", role.Name, role.Extra
-			}
-			held = nil
+		case t.Role == "user" && len(held) > 0:
+			first := held[0].with(held[1:]...).with(t)
+			first.Role, first.Name, first.Extra = "user", t.Name, t.Extra
+			t, held = first, nil
 		case t.Role == "assistant":
 			release()
 		}
@@ -234,7 +249,7 @@ func (c *Capabilities) mergeRepeated(turns []turn) []turn {
 				before--
 			}
 			if before >= 0 && out[before].Role == "assistant" {
-				t = joinTurns([]turn{out[before], t})
+				t = out[before].with(t)
 				out = slices.Delete(out, before, before+1)
 			}
 		}
@@ -242,7 +257,7 @@ func (c *Capabilities) mergeRepeated(turns []turn) []turn {
 			last := &out[len(out)-1]
 			same := last.Role == t.Role && len(last.ToolCalls)+len(t.ToolCalls) == 0
 			if same && (t.Role == "user" && !c.RepeatedUsers || t.Role == "assistant" && !c.RepeatedAssistants) {
-				*last = joinTurns([]turn{*last, t})
+				*last = last.with(t)
 				continue
 			}
 		}
@@ -251,12 +266,13 @@ func (c *Capabilities) mergeRepeated(turns []turn) []turn {
 	return out
 }
 
-// joinTurns makes turns one, with the first one's role and fields and the texts of all, a blank line between them.
-func joinTurns(turns []turn) turn {
-	t := turns[0]
-	if len(turns) == 1 {
+// joined is the turn with the texts of all that join it, a blank line between them.
+func (t turn) joined() turn {
+	if t.more == nil {
 		return t
 	}
+	turns := append([]turn{t}, t.more...)
+	t.more = nil
 	texts, parts := make([]string, 0, len(turns)), false
 	for i := range turns {
 		parts = parts || turns[i].Content.Parts != nil

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -377,4 +378,26 @@ func FuzzConversation(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Long conversations that must be joined are: each text once, in order.
+func TestManyTurnsJoin(t *testing.T) {
+	template, err := ParseTemplate(`{% for m in messages %}{% if m.role == 'system' or (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}{% endif %}{{ m.content }}|{% endfor %}`, special)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []Message
+	var want strings.Builder
+	for i := range 9000 {
+		text := fmt.Sprintf("text %d of them, %s", i, strings.Repeat("x", 1000))
+		messages = append(messages, says([]string{"system", "user", "developer"}[i%3], text))
+		if i > 0 {
+			want.WriteString("\n\n")
+		}
+		want.WriteString(text)
+	}
+	p, err := template.Prompt(&Request{Messages: messages}, now)
+	if err != nil || p.Text != want.String()+"|" {
+		t.Errorf("got %d bytes, %v, want %d", len(p.Text), err, want.Len()+1)
+	}
 }

@@ -65,6 +65,9 @@ func (n Number) Float() (float64, bool) {
 	return f, err == nil
 }
 
+// maxExactDigits bounds the text of a number beyond 2^53 with a fraction or exponent that is taken exactly, and so its cost.
+const maxExactDigits = 64
+
 // Whole is the number as an integer: 1, but 1.0 and 1e2 as well. whole is false where it has a fraction, fits where it needs
 // more than 64 bits.
 func (n Number) Whole() (value int64, whole, fits bool) {
@@ -81,7 +84,10 @@ func (n Number) Whole() (value int64, whole, fits bool) {
 	case math.Abs(f) < 1<<53:
 		return int64(f), true, true
 	}
-	exact, ok := new(big.Rat).SetString(string(n)) // a float of this size may have been rounded; its exponent is small
+	if len(n) > maxExactDigits {
+		return 0, true, false
+	}
+	exact, ok := new(big.Rat).SetString(string(n)) // a float of this size may have been rounded
 	if !ok || !exact.IsInt() || !exact.Num().IsInt64() {
 		return 0, ok && exact.IsInt(), false
 	}
