@@ -82,7 +82,7 @@ func (t *conversation) ask(question string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	t.add("user", question)
-	prompt, err := t.text.Prompt(&chat.Request{Messages: t.messages, AddGenerationPrompt: true, Context: ctx}, time.Now(), math.MaxInt)
+	prompt, err := t.text.Prompt(ctx, &chat.Request{Messages: t.messages, AddGenerationPrompt: true}, time.Now(), math.MaxInt)
 	if err != nil {
 		return t.forget(err)
 	}

@@ -55,7 +55,7 @@ func TestGoldenConversations(t *testing.T) {
 			}
 			v, _ := document.(*jsontree.Object).Get(conversation)
 			total++
-			p, err := template.Prompt(goldenRequest(t, v.(*jsontree.Object)), now)
+			p, err := template.Prompt(t.Context(), goldenRequest(t, v.(*jsontree.Object)), now)
 			if err != nil || p.Text != *expected.OK {
 				t.Errorf("%s × %s: error %v\n got %q\nwant %q", id, conversation, err, p.Text, *expected.OK)
 			}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"strings"
 	"time"
 )
@@ -93,7 +94,7 @@ func (y *trial) render(messages ...Message) (string, bool) {
 			}
 		}
 	}
-	p, err := y.template.renderAs(y.can.form(), &Request{Messages: messages, AddGenerationPrompt: true}, trialTime)
+	p, err := y.template.renderAs(context.Background(), y.can.form(), &Request{Messages: messages, AddGenerationPrompt: true}, trialTime)
 	return p.Text, err == nil
 }
 

@@ -45,7 +45,7 @@ func TestInjection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := template.Prompt(request, now)
+		p, err := template.Prompt(t.Context(), request, now)
 		if err != nil {
 			t.Errorf("%s: %v", id, err)
 			continue
@@ -103,7 +103,7 @@ func TestControlTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := template.Prompt(request, now)
+		p, err := template.Prompt(t.Context(), request, now)
 		if err != nil {
 			t.Errorf("%s: %v", c.template, err)
 			continue
@@ -143,14 +143,14 @@ func TestRefusedByTheTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = template.Prompt(&Request{}, now)
+	_, err = template.Prompt(t.Context(), &Request{}, now)
 	if e, ok := errors.AsType[*Error](err); !ok || !e.Raised || e.Message != "roles must alternate" || e.Line != 1 {
 		t.Errorf("got %v, want the template's own message", err)
 	}
 	for _, name := range []string{"messages", "tools", "bos_token", "raise_exception", "tokenize"} {
 		variables := jsontree.NewObject()
 		variables.Set(name, jsontree.String("x"))
-		_, err := template.Prompt(&Request{Variables: variables}, now)
+		_, err := template.Prompt(t.Context(), &Request{Variables: variables}, now)
 		if err == nil || !strings.Contains(err.Error(), "not for requests to set") {
 			t.Errorf("variable %s: got %v, want a refusal", name, err)
 		}

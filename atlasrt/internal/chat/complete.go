@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -12,7 +13,7 @@ import (
 // complete refuses a prompt that leaves out the text of a message. A text is looked for as it is; a template may also change it
 // (trim, escape, drop thoughts), so where one is not found the conversation is rendered again with a mark in place of each
 // text, and the marks must all be there.
-func (t *Template) complete(p Prompt, r *Request, turns []turn, now time.Time) error {
+func (t *Template) complete(ctx context.Context, p Prompt, r *Request, turns []turn, now time.Time) error {
 	if p.hasInOrder(turns) {
 		return nil
 	}
@@ -29,7 +30,7 @@ func (t *Template) complete(p Prompt, r *Request, turns []turn, now time.Time) e
 			}
 		})
 	}
-	again, err := t.render(r, marked, now)
+	again, err := t.render(ctx, r, marked, now)
 	if err != nil {
 		again = Prompt{} // the template reads the texts; what it shows of them cannot be told
 	}

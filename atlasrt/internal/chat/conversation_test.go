@@ -105,7 +105,7 @@ func TestConversations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := template.Prompt(&Request{Messages: conversations()[c.conversation], AddGenerationPrompt: true}, now)
+		got, err := template.Prompt(t.Context(), &Request{Messages: conversations()[c.conversation], AddGenerationPrompt: true}, now)
 		want, end := strings.CutPrefix(c.want, "…")
 		if err != nil || !(got.Text == want || end && strings.HasSuffix(got.Text, want)) {
 			t.Errorf("%s, %s: error %v\n got %q\nwant %q", c.template, c.conversation, err, got.Text, c.want)
@@ -168,7 +168,7 @@ func TestOddTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := template.Prompt(&Request{Messages: conversations()[c.conversation]}, now)
+		got, err := template.Prompt(t.Context(), &Request{Messages: conversations()[c.conversation]}, now)
 		if err != nil || got.Text != c.want {
 			t.Errorf("%s, %s: error %v\n got %q\nwant %q", c.name, c.conversation, err, got.Text, c.want)
 		}
@@ -204,7 +204,7 @@ func TestRefusedMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := template.Prompt(&Request{Messages: c.messages}, now)
+		p, err := template.Prompt(t.Context(), &Request{Messages: c.messages}, now)
 		if e, ok := errors.AsType[*Refusal](err); !ok || e.Message != c.message || !strings.Contains(e.Error(), c.want) {
 			t.Errorf("%s: got %q, %v, want a refusal of message %d with %q", c.template, p.Text, err, c.message, c.want)
 		}
@@ -223,7 +223,7 @@ func TestChangedTextsAreShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := template.Prompt(&Request{Messages: []Message{user(c.text)}}, now)
+		p, err := template.Prompt(t.Context(), &Request{Messages: []Message{user(c.text)}}, now)
 		if err != nil {
 			t.Errorf("%s of %q: %q, %v", c.template, c.text, p.Text, err)
 		}
@@ -266,7 +266,7 @@ func TestUnfinished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := template.Prompt(&Request{Messages: []Message{user("hi"), assistant(c.text)}, Continue: true, AddGenerationPrompt: true}, now)
+		p, err := template.Prompt(t.Context(), &Request{Messages: []Message{user("hi"), assistant(c.text)}, Continue: true, AddGenerationPrompt: true}, now)
 		if err != nil || p.Text != c.want {
 			t.Errorf("%.60s with %q: error %v\n got %q\nwant %q", c.template, c.text, err, p.Text, c.want)
 			continue
@@ -280,7 +280,7 @@ func TestUnfinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, messages := range [][]Message{{user("hi")}, {user("hi"), callOf(Content{Text: "x"})}, {}} {
-		if p, err := template.Prompt(&Request{Messages: messages, Continue: true}, now); err == nil {
+		if p, err := template.Prompt(t.Context(), &Request{Messages: messages, Continue: true}, now); err == nil {
 			t.Errorf("%v: got %q, want a refusal", messages, p.Text)
 		}
 	}
@@ -294,7 +294,7 @@ func TestRequestsStayAsTheyAre(t *testing.T) {
 	}
 	r := &Request{Messages: []Message{system("s"), {Role: "user", Content: textParts("a", "b")}, {Role: "assistant", Content: textParts("c", "d")}}, Continue: true}
 	for range 2 {
-		if p, err := template.Prompt(r, now); err != nil || p.Text != "s\n\nabcd" {
+		if p, err := template.Prompt(t.Context(), r, now); err != nil || p.Text != "s\n\nabcd" {
 			t.Errorf("got %q, %v", p.Text, err)
 		}
 	}
@@ -316,7 +316,7 @@ func TestLargeNumbers(t *testing.T) {
 	for _, c := range cases {
 		extra := jsontree.NewObject()
 		extra.Set("extra", c.number)
-		p, err := template.Prompt(&Request{Messages: []Message{{Role: "user", Content: Content{Text: "x"}, Extra: extra}}}, now)
+		p, err := template.Prompt(t.Context(), &Request{Messages: []Message{{Role: "user", Content: Content{Text: "x"}, Extra: extra}}}, now)
 		if (err == nil) != c.ok || c.ok && p.Text != "x"+string(c.number) {
 			t.Errorf("%.30s: got %q, %v", string(c.number), p.Text, err)
 		}
@@ -359,7 +359,7 @@ func FuzzConversation(f *testing.F) {
 			r.Messages = append(r.Messages, m)
 		}
 		for i, template := range templates {
-			p, err := template.Prompt(r, now)
+			p, err := template.Prompt(t.Context(), r, now)
 			if err != nil {
 				continue
 			}
@@ -396,7 +396,7 @@ func TestManyTurnsJoin(t *testing.T) {
 		}
 		want.WriteString(text)
 	}
-	p, err := template.Prompt(&Request{Messages: messages}, now)
+	p, err := template.Prompt(t.Context(), &Request{Messages: messages}, now)
 	if err != nil || p.Text != want.String()+"|" {
 		t.Errorf("got %d bytes, %v, want %d", len(p.Text), err, want.Len()+1)
 	}

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"context"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -19,7 +18,6 @@ type Request struct {
 	// Variables are further names for the template (chat_template_kwargs), such as enable_thinking. The caller decides which
 	// a client may set; those that the engine sets are refused.
 	Variables *jsontree.Object
-	Context   context.Context // ends a render whose result nobody waits for; nil: nothing does
 }
 
 // Message is one turn of a conversation.

@@ -10,6 +10,7 @@
 package chat
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -78,9 +79,9 @@ func ParseTemplate(source string, special []SpecialToken) (*Template, error) {
 func (t *Template) Capabilities() Capabilities { return t.can }
 
 // Prompt renders a request. now is what strftime_now prints. Errors are the client's fault: a *Refusal that blames a message, or
-// an *Error of the template.
-func (t *Template) Prompt(r *Request, now time.Time) (Prompt, error) {
-	p, err := t.prompt(&t.can, r, now)
+// an *Error of the template. Work ends soon after ctx does, with an error.
+func (t *Template) Prompt(ctx context.Context, r *Request, now time.Time) (Prompt, error) {
+	p, err := t.prompt(ctx, &t.can, r, now)
 	if err == nil {
 		return p, nil
 	}
@@ -90,24 +91,24 @@ func (t *Template) Prompt(r *Request, now time.Time) (Prompt, error) {
 	plainest := plainer
 	plainest.System, plainest.LateSystem = false, false
 	for _, can := range []*Capabilities{&plainer, &plainest} {
-		if again, failed := t.prompt(can, r, now); failed == nil {
+		if again, failed := t.prompt(ctx, can, r, now); failed == nil {
 			return again, nil
 		}
 	}
 	return Prompt{}, err
 }
 
-func (t *Template) prompt(can *Capabilities, r *Request, now time.Time) (Prompt, error) {
+func (t *Template) prompt(ctx context.Context, can *Capabilities, r *Request, now time.Time) (Prompt, error) {
 	turns, err := can.adapt(r)
 	if err != nil {
 		return Prompt{}, err
 	}
 	if r.Continue {
-		return t.unfinished(r, turns, now)
+		return t.unfinished(ctx, r, turns, now)
 	}
-	p, err := t.render(r, turns, now)
+	p, err := t.render(ctx, r, turns, now)
 	if err == nil {
-		err = t.complete(p, r, turns, now)
+		err = t.complete(ctx, p, r, turns, now)
 	}
 	if err != nil {
 		return Prompt{}, err
@@ -116,22 +117,22 @@ func (t *Template) prompt(can *Capabilities, r *Request, now time.Time) (Prompt,
 }
 
 // render hands turns to the template as they are.
-func (t *Template) render(r *Request, turns []turn, now time.Time) (Prompt, error) {
+func (t *Template) render(ctx context.Context, r *Request, turns []turn, now time.Time) (Prompt, error) {
 	adapted := *r
 	adapted.Messages = make([]Message, len(turns))
 	for i := range turns {
 		adapted.Messages[i] = turns[i].Message
 	}
-	return t.renderAs(t.can.form(), &adapted, now)
+	return t.renderAs(ctx, t.can.form(), &adapted, now)
 }
 
-func (t *Template) renderAs(f form, r *Request, now time.Time) (Prompt, error) {
+func (t *Template) renderAs(ctx context.Context, f form, r *Request, now time.Time) (Prompt, error) {
 	v := values{form: f}
 	variables := v.request(r, t.special)
 	if v.err != nil {
 		return Prompt{}, v.err
 	}
-	p, err := t.template.Prompt(variables, jinja.Options{Now: now, Context: r.Context})
+	p, err := t.template.Prompt(variables, jinja.Options{Now: now, Context: ctx})
 	if err != nil {
 		return Prompt{}, templateError(err)
 	}

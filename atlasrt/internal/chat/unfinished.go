@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"strings"
 	"time"
 	"unicode"
@@ -12,7 +13,7 @@ const endMark = "qzthe-answer-goes-on-herezq "
 
 // unfinished renders a conversation whose last message the answer goes on with: the prompt ends right behind its text. Blanks
 // at its end go where the template would not show them either.
-func (t *Template) unfinished(r *Request, turns []turn, now time.Time) (Prompt, error) {
+func (t *Template) unfinished(ctx context.Context, r *Request, turns []turn, now time.Time) (Prompt, error) {
 	last := len(r.Messages) - 1
 	if last < 0 || r.Messages[last].Role != "assistant" || len(r.Messages[last].ToolCalls) > 0 {
 		return Prompt{}, &Refusal{max(last, 0), "must be an assistant message without tool calls, for the answer to go on with it (continue_final_message)"}
@@ -27,11 +28,11 @@ func (t *Template) unfinished(r *Request, turns []turn, now time.Time) (Prompt, 
 	default:
 		return Prompt{}, &Refusal{last, "must end in text, for the answer to go on with it"}
 	}
-	p, err := t.render(r, turns, now)
+	p, err := t.render(ctx, r, turns, now)
 	if err != nil {
 		return Prompt{}, err
 	}
-	if err := t.complete(p, r, turns, now); err != nil {
+	if err := t.complete(ctx, p, r, turns, now); err != nil {
 		return Prompt{}, err
 	}
 	mark := strings.TrimSpace(endMark)

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,12 +25,12 @@ type Text struct {
 }
 
 // Prompt renders a conversation and gives its tokens, at most limit; more are a *tokenizer.TooLong. What came from the
-// request is text, never control. The work ends soon after request.Context does.
-func (t *Text) Prompt(request *chat.Request, now time.Time, limit int) ([]int32, error) {
+// request is text, never control. The work ends soon after ctx does.
+func (t *Text) Prompt(ctx context.Context, request *chat.Request, now time.Time, limit int) ([]int32, error) {
 	if t.Template == nil {
 		return nil, errors.New("this model has no chat template (use /v1/completions)")
 	}
-	p, err := t.Template.Prompt(request, now)
+	p, err := t.Template.Prompt(ctx, request, now)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func (t *Text) Prompt(request *chat.Request, now time.Time, limit int) ([]int32,
 	for i, r := range p.Data {
 		data[i] = tokenizer.Range(r)
 	}
-	return t.Tokenizer.EncodePromptWithin(cmp.Or(request.Context, context.Background()), p.Text, data, limit)
+	return t.Tokenizer.EncodePromptWithin(ctx, p.Text, data, limit)
 }
 
 // Defaults are what a checkpoint's generation_config.json says about sampling; nil where it says nothing.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,8 +17,8 @@ type textTemplate struct {
 	tokenizer *tokenizer.Tokenizer
 }
 
-func (x textTemplate) Prompt(r *chat.Request, now time.Time) ([]int32, error) {
-	p, err := x.template.Prompt(r, now)
+func (x textTemplate) Prompt(ctx context.Context, r *chat.Request, now time.Time, limit int) ([]int32, error) {
+	p, err := x.template.Prompt(ctx, r, now)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func (x textTemplate) Prompt(r *chat.Request, now time.Time) ([]int32, error) {
 	for i, r := range p.Data {
 		data[i] = tokenizer.Range(r)
 	}
-	return x.tokenizer.EncodePrompt(p.Text, data), nil
+	return x.tokenizer.EncodePromptWithin(ctx, p.Text, data, limit)
 }
 
 // What the engine is asked for a conversation, as text.

@@ -205,7 +205,7 @@ func (f *fakeEngine) Drain(ctx context.Context) error {
 // fakeTemplate writes roles as control tokens and contents as data.
 type fakeTemplate struct{ tokenizer *tokenizer.Tokenizer }
 
-func (f fakeTemplate) Prompt(r *chat.Request, _ time.Time, limit int) ([]int32, error) {
+func (f fakeTemplate) Prompt(ctx context.Context, r *chat.Request, _ time.Time, limit int) ([]int32, error) {
 	var prompt []int32
 	for _, m := range r.Messages {
 		if m.Content.Text == "raise" {
@@ -215,7 +215,7 @@ func (f fakeTemplate) Prompt(r *chat.Request, _ time.Time, limit int) ([]int32, 
 			panic("a template broke")
 		}
 		prompt = append(prompt, userToken)
-		tokens, err := f.tokenizer.EncodeWithin(r.Context, m.Content.Text, false, limit)
+		tokens, err := f.tokenizer.EncodeWithin(ctx, m.Content.Text, false, limit)
 		if err != nil {
 			return nil, err
 		}

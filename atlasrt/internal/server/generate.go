@@ -75,8 +75,7 @@ func (s *Server) render(ctx context.Context, r *chat.Request, limit int) ([]int3
 	if s.config.Template == nil {
 		return nil, api.Unsupported("messages", "This model has no chat template; use /v1/completions.")
 	}
-	r.Context = ctx
-	prompt, err := s.config.Template.Prompt(r, time.Now(), limit)
+	prompt, err := s.config.Template.Prompt(ctx, r, time.Now(), limit)
 	if _, long := errors.AsType[*tokenizer.TooLong](err); long {
 		return nil, err
 	}

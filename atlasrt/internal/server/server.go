@@ -28,9 +28,9 @@ import (
 )
 
 // Template turns a conversation into the tokens of a prompt. now is what templates print as the date. More tokens than limit
-// are a *tokenizer.TooLong, and the work ends with request.Context. Other errors are the client's fault and shown to it.
+// are a *tokenizer.TooLong, and the work ends soon after ctx does. Other errors are the client's fault and shown to it.
 type Template interface {
-	Prompt(request *chat.Request, now time.Time, limit int) ([]int32, error)
+	Prompt(ctx context.Context, request *chat.Request, now time.Time, limit int) ([]int32, error)
 }
 
 // Engine is what the server asks about the engine behind its generator; *engine.Engine is one.
