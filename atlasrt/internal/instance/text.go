@@ -162,7 +162,7 @@ func ggufTokenizer(v *weights.Vocabulary) tokenizer.GGUF {
 	g := tokenizer.GGUF{
 		Model: v.Model, Pre: v.Pre, Tokens: v.Tokens, Scores: v.Scores, Merges: v.Merges, ChatTemplate: v.ChatTemplate,
 		BOS: id(v.BOS), EOS: id(v.EOS), Unknown: id(v.Unknown), Padding: id(v.Padding),
-		AddBOS: &v.AddBOS, AddEOS: &v.AddEOS, AddSpacePrefix: &v.AddSpacePrefix,
+		AddBOS: v.AddBOS, AddEOS: v.AddEOS, AddSpacePrefix: v.AddSpacePrefix,
 	}
 	for _, t := range v.Types {
 		g.TokenTypes = append(g.TokenTypes, int32(t))

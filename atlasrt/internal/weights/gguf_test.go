@@ -316,6 +316,7 @@ func TestGGUFVocabulary(t *testing.T) {
 		{"last token beyond", map[string]any{"tokenizer.ggml.eos_token_id": 9, "tokenizer.ggml.add_eos_token": true}, "begin or end with a token that is none of the 2"},
 		{"flag as a number", map[string]any{"tokenizer.ggml.add_space_prefix": 0}, ""},
 		{"type", map[string]any{"tokenizer.ggml.merges": "x"}, "merges is string"},
+		{"flag as text", map[string]any{"tokenizer.ggml.add_eos_token": "no"}, "add_eos_token is string"},
 		{"no tokens", map[string]any{"tokenizer.ggml.tokens": []string{}}, "carries no tokenizer"},
 	}
 	for _, c := range cases {
@@ -327,7 +328,7 @@ func TestGGUFVocabulary(t *testing.T) {
 		if !matches(err, c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
-		if v := a.Vocabulary; err == nil && (v.BOS != 1 || v.EOS != -1 || !v.AddBOS || v.AddSpacePrefix || v.Pre != "default" || v.Types[1] != 3 || v.Scores[1] != -1 || a.ChatTemplate != nil) {
+		if v := a.Vocabulary; err == nil && (v.BOS != 1 || v.EOS != -1 || v.AddBOS != nil || v.AddSpacePrefix == nil || *v.AddSpacePrefix || v.Pre != "default" || v.Types[1] != 3 || v.Scores[1] != -1 || a.ChatTemplate != nil) {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 		checkpoint.Close()
@@ -379,7 +380,7 @@ func TestSmolLM2(t *testing.T) {
 	}
 	v := a.Vocabulary
 	if v.Model != "gpt2" || v.Pre != "smollm" || len(v.Tokens) != 49152 || len(v.Merges) != 48900 || v.BOS != 1 || v.EOS != 2 || v.Padding != 2 || v.Unknown != 0 ||
-		v.AddBOS || v.AddSpacePrefix || !strings.HasPrefix(string(a.ChatTemplate), "{% for message") {
+		v.AddEOS != nil || !strings.HasPrefix(string(a.ChatTemplate), "{% for message") {
 		t.Errorf("vocabulary: %s %s, %d tokens, %d merges, bos %d", v.Model, v.Pre, len(v.Tokens), len(v.Merges), v.BOS)
 	}
 	if q, _ := c.Info("model.layers.0.self_attn.q_proj.weight"); q.Type != tensor.Q4_1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 )
 
-// Vocabulary is the tokenizer that a GGUF file carries, with the format's defaults filled in.
+// Vocabulary is the tokenizer that a GGUF file carries.
 type Vocabulary struct {
 	Model  string    // "gpt2": byte-level BPE with merges; "llama": SentencePiece BPE with scores and byte tokens
 	Pre    string    // the pre-tokenizer's name; "default" when the file has none
@@ -19,7 +19,7 @@ type Vocabulary struct {
 	// Special token ids; -1 where the file has none, or names one that is no token's.
 	BOS, EOS, EOT, EOM, Unknown, Padding, Separator, Class, Mask int
 	EndTokens                                                    []int // tokenizer.ggml.eos_token_ids
-	AddBOS, AddEOS, AddSpacePrefix                               bool
+	AddBOS, AddEOS, AddSpacePrefix                               *bool // nil where the file does not say: the tokenizer knows
 	ChatTemplate                                                 string
 }
 
@@ -57,12 +57,12 @@ func readVocabulary(file *gguf.File) (*Vocabulary, error) {
 			v.EndTokens = append(v.EndTokens, int(n))
 		}
 	}
-	// Defaults of llama.cpp: SentencePiece adds both, and Llama 3's pre-tokenizer adds the first token.
-	pieces := v.Model == "llama"
-	v.AddBOS = read(r, file.Bool, "tokenizer.ggml.add_bos_token", pieces || v.Pre == "llama-bpe")
-	v.AddEOS = read(r, file.Bool, "tokenizer.ggml.add_eos_token", false)
-	v.AddSpacePrefix = read(r, file.Bool, "tokenizer.ggml.add_space_prefix", pieces)
-	if v.AddBOS && v.BOS < 0 && file.Has(idKey("bos")) || v.AddEOS && v.EOS < 0 && file.Has(idKey("eos")) {
+	v.AddBOS = r.flag("tokenizer.ggml.add_bos_token")
+	v.AddEOS = r.flag("tokenizer.ggml.add_eos_token")
+	v.AddSpacePrefix = r.flag("tokenizer.ggml.add_space_prefix")
+	begins := v.AddBOS != nil && *v.AddBOS || v.AddBOS == nil && v.Model == "llama" // SentencePiece adds it
+	ends := v.AddEOS != nil && *v.AddEOS
+	if begins && v.BOS < 0 && file.Has(idKey("bos")) || ends && v.EOS < 0 && file.Has(idKey("eos")) {
 		r.fail(fmt.Errorf("texts are to begin or end with a token that is none of the %d: %s or %s is wrong", len(v.Tokens), idKey("bos"), idKey("eos")))
 	}
 	return v, r.err
@@ -90,6 +90,14 @@ func (r *vocabularyReader) fail(err error) {
 
 func (r *vocabularyReader) text(key, otherwise string) string {
 	return read(r, r.file.String, key, otherwise)
+}
+
+// flag is nil for an absent key.
+func (r *vocabularyReader) flag(key string) *bool {
+	if !r.file.Has(key) {
+		return nil
+	}
+	return new(read(r, r.file.Bool, key, false))
 }
 
 // read gives the key's value, or otherwise where the file has none.
