@@ -156,3 +156,15 @@ func TestRefusedByTheTemplate(t *testing.T) {
 		}
 	}
 }
+
+func TestSpecialTokensMayBeLists(t *testing.T) {
+	special := []SpecialToken{{Variable: "list", Texts: []string{"<a>", "<b>"}}, {Variable: "one", Text: "<c>"}, {Variable: "messages", Text: "<d>"}, {Variable: "empty", Texts: []string{}}}
+	template, err := ParseTemplate(`{% for t in list %}{{ t }}{% endfor %}{{ one }}{{ messages[0].content }}{{ empty|length }}`, special)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := template.Prompt(t.Context(), &Request{Messages: []Message{{Role: "user", Content: Content{Text: "x"}}}}, now)
+	if want := "<a><b><c>x0"; err != nil || p.Text != want || len(p.Data) != 1 || p.Data[0] != (Range{Start: 9, End: 10}) {
+		t.Errorf("got %q, data %v, %v; want %q, data at 9", p.Text, p.Data, err, want)
+	}
+}
