@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
-	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 )
 
 // renderCommand shows what a model is really asked.
@@ -53,23 +52,9 @@ func (c *renderCommand) source() (string, error) {
 		return "", err
 	}
 	defer checkpoint.Close()
-	return templateOf(checkpoint)
-}
-
-// templateOf finds a checkpoint's chat template in its own file, its GGUF metadata or its tokenizer's settings.
-func templateOf(c weights.Checkpoint) (string, error) {
-	assets, err := c.Assets()
-	if err != nil || len(assets.ChatTemplate) > 0 {
-		return string(assets.ChatTemplate), err
+	source, err := instance.ChatTemplate(checkpoint)
+	if err == nil && source == "" {
+		err = errors.New("the checkpoint has no chat template (give one with --chat-template)")
 	}
-	if assets.Tokenizer != nil {
-		tok, err := tokenizer.FromJSON(assets.Tokenizer, assets.TokenizerConfig)
-		if err != nil {
-			return "", err
-		}
-		if source := tok.ChatTemplate(); source != "" {
-			return source, nil
-		}
-	}
-	return "", errors.New("the checkpoint has no chat template (give one with --chat-template)")
+	return source, err
 }

@@ -15,11 +15,14 @@ import (
 	"github.com/atlas-inference/atlas/targets"
 )
 
-// text reads how a checkpoint's model reads and writes, and finds the preset of its sampling.
+// text reads how a checkpoint's model reads and writes, logs what its files leave open, and finds the preset of its sampling.
 func (f modelFlags) text(c weights.Checkpoint, log *slog.Logger) (*instance.Text, error) {
 	text, err := instance.OpenText(c)
 	if err != nil {
 		return nil, err
+	}
+	for _, line := range text.Notes {
+		log.Warn(line)
 	}
 	text.Preset, err = f.preset(c, text, log)
 	return text, err
@@ -36,10 +39,7 @@ func (f modelFlags) preset(c weights.Checkpoint, text *instance.Text, log *slog.
 		return instance.Preset{}, err
 	}
 	config := c.Config()
-	id := targets.Identity{Architecture: config.StringOr("model_type", ""), Names: []string{f.name(), assets.Name}, Template: string(assets.ChatTemplate)}
-	if id.Template == "" {
-		id.Template = text.Tokenizer.ChatTemplate()
-	}
+	id := targets.Identity{Architecture: config.StringOr("model_type", ""), Names: []string{f.name(), assets.Name}, Template: text.Source}
 	if err := config.Err(); err != nil {
 		return instance.Preset{}, err
 	}

@@ -54,16 +54,22 @@ func (c *tokenizeCommand) open() (*tokenizer.Tokenizer, error) {
 		}
 		return text.Tokenizer, nil
 	}
-	model, err := os.ReadFile(c.Tokenizer)
-	if err != nil {
+	return c.files()
+}
+
+// files reads a tokenizer.json and what lies beside it.
+func (c *tokenizeCommand) files() (*tokenizer.Tokenizer, error) {
+	var f tokenizer.Files
+	var err error
+	if f.Tokenizer, err = os.ReadFile(c.Tokenizer); err != nil {
 		return nil, err
 	}
-	config, err := os.ReadFile(filepath.Join(filepath.Dir(c.Tokenizer), "tokenizer_config.json"))
-	if os.IsNotExist(err) {
-		config, err = nil, nil
+	for name, text := range map[string]*[]byte{
+		"tokenizer_config.json": &f.Config, "special_tokens_map.json": &f.SpecialTokensMap, "added_tokens.json": &f.AddedTokens,
+	} {
+		if *text, err = os.ReadFile(filepath.Join(filepath.Dir(c.Tokenizer), name)); err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return tokenizer.FromJSON(model, config)
+	return tokenizer.FromFiles(f)
 }

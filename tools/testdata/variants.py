@@ -11,6 +11,15 @@ TEKKEN = (
     r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*" + WHITESPACE
 )
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+BLOOM = r" ?[^(\s|[.,!?…。，、।۔،])]+"
+BAILING = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+EXAONE = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"
+KIMI_HEAD = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
+KIMI_TAIL = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
+KIMI = (
+    rf"[\p{{Han}}]+|{KIMI_HEAD}*{KIMI_TAIL}+{CONTRACTIONS}?|{KIMI_HEAD}+{KIMI_TAIL}*{CONTRACTIONS}?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*" + WHITESPACE
+)
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 
 
@@ -64,6 +73,17 @@ VARIANTS = {  # name: base, changes
         {"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "NFC"},
         {"type": "Replace", "pattern": {"Regex": r"\s{2,}|\p{Sm}"}, "content": " ~"},
     ]}}),
+    "behind_bytes": ("deepseek_v3", {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+        {"type": "Punctuation", "behavior": "Contiguous"}, BYTES | {"use_regex": True}, {"type": "Digits", "individual_digits": False},
+        split("[0-9][0-9][0-9]"),
+    ]}}),
+    "nested_class": ("deepseek_v3", before_bytes(split(BLOOM), split(r"\p{N}"))),
+    "possessive": ("deepseek_v3", before_bytes(split(BAILING))),
+    "without_han": ("deepseek_v3", before_bytes(split(KIMI))),
+    "words_in_groups": ("deepseek_v3", before_bytes(split(EXAONE))),
+    "digit_cuts": ("deepseek_v3", before_bytes(split(r"\p{N}+"), split(r"(?=(\d{3})+(?!\d))"))),
+    "digits_from_end": ("deepseek_v3", before_bytes(split(r"\d{1,3}(?=(?:\d{3})*\b)"), split(GPT2))),
+    "between_delimiters": ("deepseek_v3", before_bytes({"type": "CharDelimiterSplit", "delimiter": "e"}, {"type": "BertPreTokenizer"})),
     "metaspace_always": ("llama2", metaspace("always", True)),
     "metaspace_first": ("llama2", metaspace("first", False)),
     "metaspace_never": ("llama2", metaspace("never", True)),

@@ -166,8 +166,8 @@ func (s *Server) encode(ctx context.Context, text string, special bool, limit in
 	if err != nil {
 		return nil, err
 	}
-	if bos, _ := t.BOS(); special && t.AddBOS() && (len(tokens) == 0 || tokens[0] != bos) {
-		tokens = append([]int32{bos}, tokens...)
+	if before := t.Before(); special && len(before) > 0 && (len(tokens) == 0 || tokens[0] != before[0]) {
+		tokens = append(before, tokens...)
 	}
 	return tokens, nil
 }

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,7 +39,7 @@ func newAddedMatcher(tokens []addedToken, texts []string) (*addedMatcher, error)
 	m := &addedMatcher{tokens: tokens, blank: make([]bool, len(tokens)), edges: make(map[uint32]uint32), ends: make(map[uint32]int)}
 	total := 0
 	for i, text := range texts {
-		if text == "" {
+		if text == "" || !utf8.ValidString(text) { // no text has it
 			continue
 		}
 		if total += len(text); len(text) > maxAddedTokenBytes || total > maxAddedBytes {
@@ -59,6 +60,11 @@ func newAddedMatcher(tokens []addedToken, texts []string) (*addedMatcher, error)
 		m.ends[node] = i
 	}
 	return m, nil
+}
+
+// has says whether the matcher finds the token.
+func (m *addedMatcher) has(id int32) bool {
+	return slices.ContainsFunc(m.tokens, func(t addedToken) bool { return t.id == id })
 }
 
 // longest is the index of the longest token that text begins with, and its length; data begins at limit.

@@ -1,6 +1,9 @@
 package tokenizer
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Files of byte-level models spell a token's bytes in an alphabet of 256 visible characters: 33–126, 161–172 and
 // 174–255 are themselves, and the other 68 are U+0100 and up, in order.
@@ -23,6 +26,24 @@ func alphabetByte(r rune) (byte, bool) {
 		return byte(r - 0x100 - 33 + 127), true
 	}
 	return 173, true
+}
+
+// toAlphabet spells the bytes of text.
+func toAlphabet(text string) string {
+	var out strings.Builder
+	for _, b := range []byte(text) {
+		switch {
+		case inAlphabet(rune(b)):
+			out.WriteRune(rune(b))
+		case b <= 32:
+			out.WriteRune(0x100 + rune(b))
+		case b == 173:
+			out.WriteRune(0x100 + 67)
+		default: // 127–160
+			out.WriteRune(0x100 + 33 + rune(b) - 127)
+		}
+	}
+	return out.String()
 }
 
 // fromAlphabet is the bytes that a token stands for; false where it has a character that is not of the alphabet.

@@ -1,9 +1,6 @@
 package tokenizer
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // pipeline is what surrounds the model: the parts a tokenizer.json names, or a GGUF file implies.
 type pipeline struct {
@@ -44,9 +41,6 @@ func assemble(v vocabulary, added []addedToken, p pipeline, b bpe, merges []merg
 	if err := t.addTokens(added); err != nil {
 		return nil, err
 	}
-	if err := t.vocabulary.checkDense(); err != nil {
-		return nil, err
-	}
 	t.model.byteLevel = p.byteLevel
 	t.model.cache = newWordCache()
 	t.vocabulary.fill(&t.model)
@@ -56,14 +50,11 @@ func assemble(v vocabulary, added []addedToken, p pipeline, b bpe, merges []merg
 	return t, nil
 }
 
-// addTokens enters added tokens into the vocabulary and makes the matchers for them.
+// addTokens makes the matchers for added tokens, which the vocabulary has.
 func (t *Tokenizer) addTokens(added []addedToken) error {
 	var plain, normalized []addedToken
 	var plainTexts, normalizedTexts []string
 	for _, token := range added {
-		if err := t.vocabulary.add(token.content, int64(token.id)); err != nil {
-			return fmt.Errorf("added_tokens: %w", err)
-		}
 		if token.special {
 			t.vocabulary.special[token.id] = true
 		}

@@ -73,7 +73,7 @@ func over(tokens, limit int) error {
 func (t *Tokenizer) longestToken() int {
 	b := &t.model
 	longest := 0
-	for _, token := range t.vocabulary.tokens {
+	for token := range t.vocabulary.ids { // an id may stand for several
 		if raw, ok := fromAlphabet(token); ok && b.byteLevel {
 			token = raw
 		}

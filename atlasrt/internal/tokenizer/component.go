@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,27 +13,30 @@ import (
 
 // component is any normalizer, pre-tokenizer, post-processor or decoder: the fields of all of them.
 type component struct {
-	Type          string         `json:"type"`
-	Normalizers   []component    `json:"normalizers"`
-	PreTokenizers []component    `json:"pretokenizers"`
-	Processors    []component    `json:"processors"`
-	Decoders      []component    `json:"decoders"`
-	Pattern       *patternJSON   `json:"pattern"`
-	Content       string         `json:"content"`
-	Prepend       string         `json:"prepend"`
-	StripLeft     bool           `json:"strip_left"`
-	StripRight    bool           `json:"strip_right"`
-	Behavior      string         `json:"behavior"`
-	Invert        bool           `json:"invert"`
-	AddPrefix     *bool          `json:"add_prefix_space"`
-	UseRegex      *bool          `json:"use_regex"`
-	Individual    bool           `json:"individual_digits"`
-	Replacement   string         `json:"replacement"`
-	PrependScheme string         `json:"prepend_scheme"`
-	Split         *bool          `json:"split"`
-	Start         int            `json:"start"`
-	Stop          int            `json:"stop"`
-	Single        []templatePart `json:"single"`
+	Type          string          `json:"type"`
+	Normalizers   []component     `json:"normalizers"`
+	PreTokenizers []component     `json:"pretokenizers"`
+	Processors    []component     `json:"processors"`
+	Decoders      []component     `json:"decoders"`
+	Pattern       *patternJSON    `json:"pattern"`
+	Content       string          `json:"content"`
+	Prepend       string          `json:"prepend"`
+	StripLeft     bool            `json:"strip_left"`
+	StripRight    bool            `json:"strip_right"`
+	Behavior      string          `json:"behavior"`
+	Invert        bool            `json:"invert"`
+	AddPrefix     *bool           `json:"add_prefix_space"`
+	UseRegex      *bool           `json:"use_regex"`
+	Individual    bool            `json:"individual_digits"`
+	Replacement   string          `json:"replacement"`
+	PrependScheme string          `json:"prepend_scheme"`
+	Split         *bool           `json:"split"`
+	Delimiter     string          `json:"delimiter"`
+	Start         int             `json:"start"`
+	Stop          int             `json:"stop"`
+	Single        []templatePart  `json:"single"`
+	First         json.RawMessage `json:"cls"` // of RobertaProcessing: a token and its id
+	Last          json.RawMessage `json:"sep"`
 	SpecialTokens map[string]struct {
 		IDs []int64 `json:"ids"`
 	} `json:"special_tokens"`
@@ -59,11 +63,19 @@ func (p *pipeline) matcher(pattern *patternJSON) (m matcher, name string, err er
 	case pattern == nil || pattern.Regex == nil:
 		return nil, "", errors.New(`pattern: want {"String": …} or {"Regex": …}`)
 	}
-	if scan, name := knownScanner(*pattern.Regex, p.classTable()); scan != nil {
+	return p.regex(*pattern.Regex)
+}
+
+// regex is the hand-written form of a pattern if it has one, by name.
+func (p *pipeline) regex(pattern string) (m matcher, name string, err error) {
+	if scan, name := knownScanner(pattern, p.classTable()); scan != nil {
 		return scan, name, nil
 	}
-	m, err = newExpression(*pattern.Regex)
-	return m, fmt.Sprintf("regexp2 %q", *pattern.Regex), err
+	if m, name := knownDigits(pattern, p.classTable()); m != nil {
+		return m, name, nil
+	}
+	m, err = newExpression(pattern)
+	return m, fmt.Sprintf("regexp2 %q", pattern), err
 }
 
 func (p *pipeline) normalizer(c *component) error {
@@ -99,7 +111,7 @@ func (p *pipeline) normalizer(c *component) error {
 		}
 		p.normalizers = append(p.normalizers, replaceNormalizer{m, c.Content})
 	default:
-		return fmt.Errorf("type %q is not supported", c.Type)
+		return fmt.Errorf("type %q is not supported (save the tokenizer without it)", c.Type)
 	}
 	return nil
 }
@@ -108,10 +120,11 @@ func (p *pipeline) preTokenizer(c *component) error {
 	if c == nil {
 		return nil
 	}
-	if p.byteLevel {
-		return fmt.Errorf("%s after ByteLevel is not supported", c.Type)
-	}
+	behind := p.byteLevel // what stands behind ByteLevel sees its alphabet
 	add := func(s stage, name string) {
+		if behind {
+			s = alphabetStage{s}
+		}
 		p.stages = append(p.stages, s)
 		if name != "" {
 			p.splitters = append(p.splitters, name)
@@ -125,6 +138,9 @@ func (p *pipeline) preTokenizer(c *component) error {
 			}
 		}
 	case "ByteLevel":
+		if behind {
+			return errors.New("ByteLevel is there twice")
+		}
 		if c.AddPrefix == nil || *c.AddPrefix {
 			add(prefixStage{}, "")
 		}
@@ -159,6 +175,14 @@ func (p *pipeline) preTokenizer(c *component) error {
 		add(splitStage{pattern: oneOf(isPunctuation), behavior: b}, "punctuation")
 	case "Whitespace":
 		add(splitStage{pattern: scanner(wordsAndSymbols), behavior: removed, invert: true}, "words")
+	case "BertPreTokenizer":
+		add(splitStage{pattern: oneOf(unicode.IsSpace), behavior: removed}, "whitespace")
+		add(splitStage{pattern: oneOf(isPunctuation), behavior: isolated}, "punctuation")
+	case "CharDelimiterSplit":
+		if c.Delimiter == "" {
+			return errors.New("component CharDelimiterSplit: there is no delimiter")
+		}
+		add(splitStage{pattern: literal(c.Delimiter), behavior: removed}, fmt.Sprintf("string %q", c.Delimiter))
 	case "WhitespaceSplit":
 		add(splitStage{pattern: oneOf(unicode.IsSpace), behavior: removed}, "whitespace")
 	case "Metaspace":
@@ -175,46 +199,6 @@ func (p *pipeline) preTokenizer(c *component) error {
 		add(m, "metaspace")
 	default:
 		return fmt.Errorf("type %q is not supported", c.Type)
-	}
-	return nil
-}
-
-func (p *pipeline) decode(c *component) error {
-	if c == nil {
-		return errors.New("there is none")
-	}
-	parts := c.Decoders
-	if c.Type != "Sequence" {
-		parts = []component{*c}
-	}
-	fused := false
-	for i, c := range parts {
-		d := &p.decoder
-		switch {
-		case c.Type == "ByteLevel" && len(parts) == 1:
-			d.byteLevel = true
-		case c.Type == "Fuse":
-			fused = true
-		case c.Type == "ByteFallback" && !fused:
-			d.byteFallback = true
-		case c.Type == "Replace" && !fused && !d.byteFallback:
-			if c.Pattern == nil || c.Pattern.String == nil || *c.Pattern.String == "" {
-				return errors.New("component Replace: want a pattern that is a string")
-			}
-			d.rewrite = append(d.rewrite, func(s string) string { return strings.ReplaceAll(s, *c.Pattern.String, c.Content) })
-		case c.Type == "Metaspace" && len(parts) == 1 && c.Replacement != "":
-			d.rewrite = append(d.rewrite, func(s string) string { return strings.ReplaceAll(s, c.Replacement, " ") })
-			if c.PrependScheme != "never" {
-				d.firstRewrite = func(s string) string { return strings.ReplaceAll(s, c.Replacement, "") }
-			}
-		case c.Type == "Strip" && fused && i == len(parts)-1:
-			if len(c.Content) != 1 || c.Stop != 0 || c.Start < 0 {
-				return fmt.Errorf("component Strip: content %.40q, start %d, stop %d: only one ASCII character at the start is supported", c.Content, c.Start, c.Stop)
-			}
-			d.stripContent, d.stripStart = c.Content[0], c.Start
-		default:
-			return fmt.Errorf("type %q is not supported as part %d of %d", c.Type, i+1, len(parts))
-		}
 	}
 	return nil
 }

@@ -21,13 +21,30 @@ func (t *Tokenizer) postProcessor(c *component) error {
 	case "ByteLevel": // moves offsets only
 	case "TemplateProcessing":
 		return t.template(c)
+	case "BertProcessing", "RobertaProcessing":
+		if len(t.before) > 0 {
+			return fmt.Errorf("%s: there are tokens before the text already", c.Type)
+		}
+		var first, last [2]json.RawMessage
+		var before, after int64
+		if err := errors.Join(json.Unmarshal(c.First, &first), json.Unmarshal(c.Last, &last)); err != nil {
+			return fmt.Errorf("%s: cls and sep: %w", c.Type, err)
+		}
+		if err := errors.Join(json.Unmarshal(first[1], &before), json.Unmarshal(last[1], &after)); err != nil {
+			return fmt.Errorf("%s: cls and sep: want a token and its id: %w", c.Type, err)
+		}
+		if most := int64(t.VocabSize()); before < 0 || after < 0 || before >= most || after >= most {
+			return fmt.Errorf("%s: ids %d and %d: the vocabulary has %d", c.Type, before, after, most)
+		}
+		t.before = []int32{int32(before)}
+		t.bos, t.addBOS, t.eos, t.addEOS = int32(before), true, int32(after), true
 	default:
 		return fmt.Errorf("type %q is not supported", c.Type)
 	}
 	return nil
 }
 
-// template reads "<bos> text <eos>".
+// template reads "<bos> text <eos>". Several tokens may come before the text, and one behind it.
 func (t *Tokenizer) template(c *component) error {
 	texts := 0
 	for _, part := range c.Single {
@@ -36,16 +53,22 @@ func (t *Tokenizer) template(c *component) error {
 			continue
 		}
 		ids := c.SpecialTokens[part.SpecialToken.ID].IDs
-		if len(ids) != 1 || ids[0] < 0 || ids[0] >= int64(t.VocabSize()) {
-			return fmt.Errorf("TemplateProcessing: %.40q has ids %v: want one id of the vocabulary", part.SpecialToken.ID, ids)
+		if len(ids) == 0 {
+			return fmt.Errorf("TemplateProcessing: %.40q has no ids", part.SpecialToken.ID)
 		}
-		switch {
-		case texts == 0 && !t.addBOS:
-			t.bos, t.addBOS = int32(ids[0]), true
-		case texts == 1 && !t.addEOS:
-			t.eos, t.addEOS = int32(ids[0]), true
-		default:
-			return errors.New("TemplateProcessing: want at most one token before the text and one after it")
+		for _, id := range ids {
+			if id < 0 || id >= int64(t.VocabSize()) {
+				return fmt.Errorf("TemplateProcessing: %.40q has the ids %v: the vocabulary has %d", part.SpecialToken.ID, ids, t.VocabSize())
+			}
+			switch {
+			case texts == 0 && len(t.before) < maxFrame:
+				t.before = append(t.before, int32(id))
+				t.bos, t.addBOS = t.before[0], true
+			case texts == 1 && !t.addEOS:
+				t.eos, t.addEOS = int32(id), true
+			default:
+				return fmt.Errorf("TemplateProcessing: want at most %d tokens before the text and one after it", maxFrame)
+			}
 		}
 	}
 	if texts != 1 {
@@ -54,78 +77,39 @@ func (t *Tokenizer) template(c *component) error {
 	return nil
 }
 
-// configJSON is what a tokenizer_config.json says about tokens that frame a text.
-type configJSON struct {
-	BOS          tokenName     `json:"bos_token"`
-	EOS          tokenName     `json:"eos_token"`
-	AddBOS       *bool         `json:"add_bos_token"`
-	AddEOS       *bool         `json:"add_eos_token"`
-	ChatTemplate chatTemplates `json:"chat_template"`
-}
+// maxFrame is how many tokens may come before a text: the most that published files have is two.
+const maxFrame = 16
 
-// tokenName is a token, written as a string or as an object with its flags.
-type tokenName string
-
-// UnmarshalJSON takes both spellings; null is no token.
-func (n *tokenName) UnmarshalJSON(data []byte) error {
-	if data[0] == '{' {
-		var object struct {
-			Content string `json:"content"`
+// configure applies what the settings say about the tokens that frame a text; it outweighs the post-processor. A name that
+// is no token of the vocabulary counts as none: published files have such.
+func (t *Tokenizer) configure(s *settings) {
+	if name, ok := s.token("bos_token"); ok {
+		if id, ok := t.vocabulary.ids[name]; ok {
+			t.bos = id
 		}
-		err := json.Unmarshal(data, &object)
-		*n = tokenName(object.Content)
-		return err
 	}
-	return json.Unmarshal(data, (*string)(n))
-}
-
-// chatTemplates is one template, or a list of named ones.
-type chatTemplates map[string]string
-
-// UnmarshalJSON takes both spellings; null is no template.
-func (c *chatTemplates) UnmarshalJSON(data []byte) error {
-	*c = make(chatTemplates)
-	if data[0] != '[' {
-		var template string
-		if err := json.Unmarshal(data, &template); err != nil || template == "" {
-			return err
+	if name, ok := s.token("eos_token"); ok {
+		if id, ok := t.vocabulary.ids[name]; ok {
+			t.eos = id
 		}
-		(*c)["default"] = template
-		return nil
 	}
-	var list []struct {
-		Name     string `json:"name"`
-		Template string `json:"template"`
+	if s.addBOS != nil {
+		t.addBOS = *s.addBOS
 	}
-	err := json.Unmarshal(data, &list)
-	for _, item := range list {
-		(*c)[item.Name] = item.Template
+	if s.addEOS != nil {
+		t.addEOS = *s.addEOS
 	}
-	return err
-}
-
-// configure applies a tokenizer_config.json. What it says about bos and eos outweighs the post-processor. A name that is
-// no token of the vocabulary counts as none: published files have such.
-func (t *Tokenizer) configure(data []byte) error {
-	if len(data) > maxFileBytes {
-		return fmt.Errorf("%d bytes: at most %d are allowed", len(data), maxFileBytes)
+	t.templates = s.templates
+	for _, named := range s.named {
+		if text := named.token.content; text != "" {
+			t.named = append(t.named, SpecialToken{Name: named.name, Texts: []string{text}})
+		}
 	}
-	var file configJSON
-	if err := json.Unmarshal(data, &file); err != nil {
-		return err
+	if len(s.listed) > 0 {
+		list := SpecialToken{Name: "additional_special_tokens", List: true}
+		for _, token := range s.listed {
+			list.Texts = append(list.Texts, token.content)
+		}
+		t.named = append(t.named, list)
 	}
-	if id, ok := t.vocabulary.ids[string(file.BOS)]; ok {
-		t.bos = id
-	}
-	if id, ok := t.vocabulary.ids[string(file.EOS)]; ok {
-		t.eos = id
-	}
-	if file.AddBOS != nil {
-		t.addBOS = *file.AddBOS
-	}
-	if file.AddEOS != nil {
-		t.addEOS = *file.AddEOS
-	}
-	t.templates = file.ChatTemplate
-	return nil
 }

@@ -20,7 +20,8 @@ func TestConfigNamesTokensAndTemplates(t *testing.T) {
 		{"config outweighs template", template, `{"bos_token": "ab", "add_bos_token": true, "add_eos_token": false}`, 2, 1, true, false, ""},
 		{"objects", "", `{"bos_token": {"content": "b"}, "eos_token": {"content": "a"}}`, 1, 0, false, false, ""},
 		{"null", "", `{"bos_token": null, "eos_token": "a", "chat_template": null}`, -1, 0, false, false, ""},
-		{"no such token", "", `{"bos_token": "<s>", "add_bos_token": true}`, -1, -1, false, false, ""},
+		{"new token", "", `{"bos_token": "<s>", "add_bos_token": true}`, 3, -1, true, false, ""},
+		{"no token", "", `{"bos_token": 1, "add_bos_token": "yes"}`, -1, -1, false, false, ""},
 		{"chat template", "", `{"chat_template": "{{x}}"}`, -1, -1, false, false, "{{x}}"},
 		{"chat templates", "", `{"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]}`, -1, -1, false, false, "d"},
 	}
@@ -45,12 +46,12 @@ func TestConfigNamesTokensAndTemplates(t *testing.T) {
 			if tokenizer.AddBOS() != c.addBOS || tokenizer.AddEOS() != c.addEOS {
 				t.Errorf("add bos %t, add eos %t; want %t, %t", tokenizer.AddBOS(), tokenizer.AddEOS(), c.addBOS, c.addEOS)
 			}
-			if got := tokenizer.ChatTemplate(); got != c.chat {
+			if got, _ := tokenizer.ChatTemplate(); got != c.chat {
 				t.Errorf("ChatTemplate() = %q, want %q", got, c.chat)
 			}
 		})
 	}
-	for _, config := range []string{"", "[]", `{"bos_token": 1}`, `{"chat_template": [1]}`} {
+	for _, config := range []string{"", "[]", `{"chat_template": 1}`, `{"chat_template": [1]}`} {
 		if _, err := FromJSON([]byte(small), []byte(config)); err == nil {
 			t.Errorf("config %q gives no error", config)
 		}

@@ -16,13 +16,16 @@ import (
 )
 
 // published are the tokenizers that tools/testdata/tokenizers.py records.
-var published = []struct{ name, splitter string }{
-	{"qwen3", "qwen2"},
-	{"gemma3", `string " "`},
-	{"llama3", "llama-3"},
-	{"llama2", "none"},
-	{"deepseek_v3", "digits, han-kana, deepseek-v3"},
-	{"gptoss", "o200k"},
+var published = []struct {
+	name, splitter string
+	notes          int
+}{
+	{"qwen3", "qwen2", 0},
+	{"gemma3", `string " "`, 0},
+	{"llama3", "llama-3", 0},
+	{"llama2", "none", 0},
+	{"deepseek_v3", "digits, han-kana, deepseek-v3", 0},
+	{"gptoss", "o200k", 0},
 }
 
 // reference is what HuggingFace's library makes of a text.
@@ -82,6 +85,9 @@ func TestPublishedTokenizersAgreeWithHuggingFace(t *testing.T) {
 			if got := tokenizer.Splitter(); got != c.splitter {
 				t.Errorf("Splitter() = %q, want %q", got, c.splitter)
 			}
+			if notes := tokenizer.Notes(); len(notes) != c.notes {
+				t.Errorf("notes %q, want %d", notes, c.notes)
+			}
 			all := references(t, c.name)
 			if len(all) < 10_000 {
 				t.Fatalf("%d texts, want 10,000 (run `make testdata`)", len(all))
@@ -113,9 +119,9 @@ func TestVariantsAgreeWithHuggingFace(t *testing.T) {
 }
 
 var variants = []string{
-	"blanks", "contiguous", "digit_groups", "flags", "flags_nfkc", "gpt2", "inverted", "metaspace_always",
-	"metaspace_first", "metaspace_never", "nfc", "nfd", "nfkc", "punctuation", "qwen35", "removed", "smollm", "tekken",
-	"unknown_apart", "unknown_fused", "with_previous", "words",
+	"behind_bytes", "between_delimiters", "blanks", "contiguous", "digit_cuts", "digit_groups", "digits_from_end", "flags", "flags_nfkc", "gpt2",
+	"inverted", "metaspace_always", "metaspace_first", "metaspace_never", "nested_class", "nfc", "nfd", "nfkc", "possessive", "punctuation", "qwen35",
+	"removed", "smollm", "tekken", "unknown_apart", "unknown_fused", "with_previous", "without_han", "words", "words_in_groups",
 }
 
 // variant is a published tokenizer.json with some parts replaced, those of the model one by one.

@@ -1,12 +1,8 @@
 package tokenizer
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -15,14 +11,17 @@ import (
 // pointer or slice, or an empty string, stands for a key that is absent.
 type GGUF struct {
 	Model          string // "gpt2": byte-level BPE; "llama": SentencePiece BPE
-	Pre            string // the name of the pre-tokenizer, for gpt2
+	Pre            string // the name of the pre-tokenizer, for gpt2; see PreTokenizers
 	Tokens         []string
 	Scores         []float32 // for llama: a higher one merges first
 	TokenTypes     []int32
-	Merges         []string // for gpt2: "left right", by rank
+	Merges         []string // "left right", by rank; for llama where there are no scores
 	BOS, EOS       *uint32
 	Unknown        *uint32
-	Padding        *uint32 // checked only: batches here have no padding
+	Padding        *uint32
+	Separator      *uint32
+	Class, Mask    *uint32
+	EOT, EOM       *uint32
 	AddBOS, AddEOS *bool
 	AddSpacePrefix *bool
 	ChatTemplate   string
@@ -37,38 +36,6 @@ const (
 	tokenByte        = 6
 )
 
-// preTokenizer is what the name of a GGUF pre-tokenizer stands for.
-type preTokenizer struct {
-	patterns     []string
-	nfc          bool // the file does not say so, but the model was trained so
-	ignoreMerges bool
-	addBOS       bool // unless the file says otherwise
-}
-
-func namedPreTokenizer(name string) (preTokenizer, error) {
-	switch name {
-	case "", "default", "gpt-2":
-		return preTokenizer{patterns: []string{gpt2Text}}, nil
-	case "smollm":
-		return preTokenizer{patterns: []string{oneDigitText, gpt2Text}}, nil
-	case "qwen2":
-		return preTokenizer{patterns: []string{qwen2Text}, nfc: true}, nil
-	case "qwen35":
-		return preTokenizer{patterns: []string{qwen35Text}, nfc: true}, nil
-	case "llama-bpe":
-		return preTokenizer{patterns: []string{llama3Text}, ignoreMerges: true, addBOS: true}, nil
-	case "tekken":
-		return preTokenizer{patterns: []string{tekkenText}, ignoreMerges: true, addBOS: true}, nil
-	case "gpt-4o":
-		return preTokenizer{patterns: []string{o200kText}, ignoreMerges: true}, nil
-	case "minimax-m2":
-		return preTokenizer{patterns: []string{o200kText}}, nil
-	case "deepseek-v3":
-		return preTokenizer{patterns: []string{threeDigitsText, hanKanaText, deepseekText}}, nil
-	}
-	return preTokenizer{}, fmt.Errorf("tokenizer.ggml.pre %q is not supported", name)
-}
-
 // FromGGUF makes a tokenizer of a GGUF file's metadata.
 func FromGGUF(meta GGUF) (*Tokenizer, error) {
 	t, err := fromGGUF(&meta)
@@ -82,52 +49,96 @@ func fromGGUF(meta *GGUF) (*Tokenizer, error) {
 	if n := len(meta.Tokens); meta.TokenTypes != nil && len(meta.TokenTypes) != n || meta.Scores != nil && len(meta.Scores) != n {
 		return nil, fmt.Errorf("%d tokens, %d token types, %d scores: want as many of each", n, len(meta.TokenTypes), len(meta.Scores))
 	}
-	v := vocabulary{ids: make(map[string]int32, min(len(meta.Tokens), maxTokens))}
-	var added []addedToken
-	for id, token := range meta.Tokens {
-		if token == "" || !utf8.ValidString(token) {
-			return nil, fmt.Errorf("token %d is empty or not UTF-8: %.40q", id, token)
-		}
-		if err := v.add(token, int64(id)); err != nil {
-			return nil, err
-		}
-		switch kind := meta.tokenType(id); kind {
-		case tokenControl, tokenUserDefined:
-			added = append(added, addedToken{id: int32(id), content: token, special: kind == tokenControl})
-		case tokenUnknown:
-			v.special[id] = true
-		}
+	p := &parts{bos: -1, eos: -1}
+	if err := meta.readTokens(p); err != nil {
+		return nil, err
 	}
-	var t *Tokenizer
 	var err error
-	addBOS := false
 	switch meta.Model {
 	case "gpt2":
-		t, addBOS, err = byteLevelGGUF(meta, v, added)
+		err = meta.byteLevel(p)
 	case "llama":
-		t, err = sentencePieceGGUF(meta, v, added)
-		addBOS = true
+		err = meta.sentencePiece(p)
 	default:
 		err = fmt.Errorf("tokenizer.ggml.model %q is not supported (want gpt2 or llama)", meta.Model)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if t.bos, err = meta.tokenID("bos", meta.BOS); err != nil {
+	t, err := assemble(p.vocabulary, p.added, p.pipeline, p.model, p.merges)
+	if err != nil {
 		return nil, err
 	}
-	if t.eos, err = meta.tokenID("eos", meta.EOS); err != nil {
-		return nil, err
-	}
-	if _, err = meta.tokenID("padding", meta.Padding); err != nil {
-		return nil, err
-	}
-	t.addBOS = meta.AddBOS != nil && *meta.AddBOS || meta.AddBOS == nil && addBOS
+	t.notes = append(p.notes, t.vocabulary.odd.notes()...)
+	t.bos, t.eos = meta.tokenID(meta.BOS), meta.tokenID(meta.EOS)
+	t.addBOS = meta.AddBOS != nil && *meta.AddBOS || meta.AddBOS == nil && p.addBOS
 	t.addEOS = meta.AddEOS != nil && *meta.AddEOS
 	if meta.ChatTemplate != "" {
-		t.templates = map[string]string{"default": meta.ChatTemplate}
+		t.templates = chatTemplates{defaultTemplate: meta.ChatTemplate}
 	}
+	meta.nameTokens(t)
 	return t, nil
+}
+
+// readTokens enters the tokens. Of doubled ones, texts get the last that is no control token.
+func (meta *GGUF) readTokens(p *parts) error {
+	v := &p.vocabulary
+	v.ids = make(map[string]int32, min(len(meta.Tokens), maxTokens))
+	for id, token := range meta.Tokens {
+		kind := meta.tokenType(id)
+		if kind == tokenNormal && isTurnEnd(token) {
+			kind = tokenControl
+			p.notes = append(p.notes, fmt.Sprintf("token %d is %q and of type normal: it is taken as a control token", id, token))
+		}
+		old, doubled := v.ids[token]
+		if err := v.add(token, int64(id)); err != nil {
+			return err
+		}
+		if doubled && kind == tokenControl && meta.tokenType(int(old)) != tokenControl {
+			v.ids[token] = old
+		}
+		switch kind {
+		case tokenControl, tokenUserDefined:
+			p.added = append(p.added, addedToken{id: int32(id), content: token, special: kind == tokenControl})
+		case tokenUnknown:
+			v.special[id] = true
+		}
+	}
+	return nil
+}
+
+// isTurnEnd says whether a token controls the model by its text, which no other text is likely to spell. Some files give it
+// the wrong type, and llama.cpp mends that as well.
+func isTurnEnd(token string) bool {
+	switch token {
+	case "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<|eom_id|>", "<end_of_utterance>", "<｜end▁of▁sentence｜>":
+		return true
+	}
+	return false
+}
+
+// nameTokens gives templates the tokens that the metadata names.
+func (meta *GGUF) nameTokens(t *Tokenizer) {
+	named := []struct {
+		name, key string
+		id        *uint32
+	}{
+		{"bos_token", "bos", meta.BOS}, {"eos_token", "eos", meta.EOS}, {"unk_token", "unknown", meta.Unknown},
+		{"sep_token", "seperator", meta.Separator}, {"pad_token", "padding", meta.Padding}, {"cls_token", "cls", meta.Class},
+		{"mask_token", "mask", meta.Mask}, {"eot_token", "eot", meta.EOT}, {"eom_token", "eom", meta.EOM},
+	}
+	for _, n := range named {
+		if n.id == nil {
+			continue
+		}
+		if int64(*n.id) >= int64(len(meta.Tokens)) {
+			t.notes = append(t.notes, fmt.Sprintf("tokenizer.ggml.%s_token_id is %d, and there are %d tokens: it counts as absent", n.key, *n.id, len(meta.Tokens)))
+			continue
+		}
+		if text := meta.Tokens[*n.id]; text != "" {
+			t.named = append(t.named, SpecialToken{Name: n.name, Texts: []string{text}})
+		}
+	}
 }
 
 func (meta *GGUF) tokenType(id int) int32 {
@@ -137,25 +148,31 @@ func (meta *GGUF) tokenType(id int) int32 {
 	return meta.TokenTypes[id]
 }
 
-// tokenID is -1 for an absent key.
-func (meta *GGUF) tokenID(key string, id *uint32) (int32, error) {
-	switch {
-	case id == nil:
-		return -1, nil
-	case int64(*id) >= int64(len(meta.Tokens)):
-		return 0, fmt.Errorf("tokenizer.ggml.%s_token_id is %d: there are %d tokens", key, *id, len(meta.Tokens))
+// tokenID is -1 for an absent key and for the id of no token.
+func (meta *GGUF) tokenID(id *uint32) int32 {
+	if id == nil || int64(*id) >= int64(len(meta.Tokens)) {
+		return -1
 	}
-	return int32(*id), nil
+	return int32(*id)
 }
 
-func byteLevelGGUF(meta *GGUF, v vocabulary, added []addedToken) (t *Tokenizer, addBOS bool, err error) {
-	pre, err := namedPreTokenizer(meta.Pre)
+func (meta *GGUF) byteLevel(parts *parts) error {
+	pre, note, err := meta.preTokenizer()
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	p := pipeline{byteLevel: true, decoder: decoder{byteLevel: true}}
+	if note != "" {
+		parts.notes = append(parts.notes, note)
+	}
+	p := &parts.pipeline
+	p.byteLevel, p.decoder = true, decoder{byteLevel: true}
 	for _, pattern := range pre.patterns {
-		p.addScanner(pattern)
+		m, name, err := p.regex(pattern)
+		if err != nil {
+			return fmt.Errorf("tokenizer.ggml.pre %q: %w", meta.Pre, err)
+		}
+		p.stages = append(p.stages, splitStage{pattern: m, behavior: isolated})
+		p.splitters = append(p.splitters, name)
 	}
 	if pre.nfc {
 		p.normalizers = []normalizer{unicodeNormalizer(norm.NFC)}
@@ -163,86 +180,49 @@ func byteLevelGGUF(meta *GGUF, v vocabulary, added []addedToken) (t *Tokenizer, 
 	if meta.AddSpacePrefix != nil && *meta.AddSpacePrefix {
 		p.stages = append([]stage{prefixStage{}}, p.stages...)
 	}
-	merges := make([]merge, len(meta.Merges))
-	for rank, both := range meta.Merges {
-		left, right, ok := strings.Cut(both, " ")
-		if !ok {
-			return nil, false, fmt.Errorf("merges: number %d, %.40q, is not two tokens with a blank between", rank, both)
-		}
-		if merges[rank], err = v.merge(left, right, rank); err != nil {
-			return nil, false, err
-		}
-	}
-	t, err = assemble(v, added, p, bpe{ignoreMerges: pre.ignoreMerges, unknown: -1}, merges)
-	return t, pre.addBOS, err
+	parts.model = bpe{ignoreMerges: pre.ignoreMerges, unknown: -1}
+	parts.addBOS = pre.addBOS
+	return meta.readMerges(parts)
 }
 
-// sentencePieceGGUF makes merges of scores: SentencePiece joins the neighbours that make the token of the highest score.
-func sentencePieceGGUF(meta *GGUF, v vocabulary, added []addedToken) (*Tokenizer, error) {
-	if meta.Scores == nil {
-		return nil, errors.New("tokenizer.ggml.scores is absent")
+// readMerges reads "left right"; what is no such pair counts as odd.
+func (meta *GGUF) readMerges(p *parts) (err error) {
+	for rank, both := range meta.Merges {
+		left, right, _ := strings.Cut(both, " ")
+		if p.merges, err = p.vocabulary.merge(p.merges, left, right, rank); err != nil {
+			return err
+		}
 	}
-	unknown, err := meta.tokenID("unknown", meta.Unknown)
-	if err != nil {
-		return nil, err
-	}
-	p := pipeline{
-		normalizers: []normalizer{replaceNormalizer{literal(" "), metaspace}},
-		decoder: decoder{
-			byteFallback: true,
-			rewrite:      []func(string) string{func(s string) string { return strings.ReplaceAll(s, metaspace, " ") }},
-		},
+	return nil
+}
+
+// sentencePiece makes merges of scores: SentencePiece joins the neighbours that make the token of the highest score.
+func (meta *GGUF) sentencePiece(parts *parts) (err error) {
+	p := &parts.pipeline
+	p.normalizers = []normalizer{replaceNormalizer{literal(" "), metaspace}}
+	p.decoder = decoder{
+		byteFallback: true,
+		rewrite:      []func(string) string{func(s string) string { return strings.ReplaceAll(s, metaspace, " ") }},
 	}
 	if meta.AddSpacePrefix == nil || *meta.AddSpacePrefix {
 		p.normalizers = append([]normalizer{prependNormalizer(metaspace)}, p.normalizers...)
 		p.decoder.stripContent, p.decoder.stripStart = ' ', 1
 	}
-	merges, err := meta.scoredMerges(&v)
-	if err != nil {
-		return nil, err
+	parts.model = bpe{byteFallback: true, fuseUnknown: true, unknown: meta.tokenID(meta.Unknown)}
+	parts.addBOS = true
+	switch {
+	case meta.Scores != nil:
+		parts.merges, err = meta.scoredMerges(&parts.vocabulary)
+	case meta.Merges != nil:
+		parts.notes = append(parts.notes, "tokenizer.ggml.scores is absent: the file's merges are used")
+		err = meta.readMerges(parts)
+	default:
+		parts.notes = append(parts.notes, "tokenizer.ggml.scores is absent: tokens are taken to be in the order of their scores, as SentencePiece writes them")
+		ordered := *meta
+		for id := range meta.Tokens {
+			ordered.Scores = append(ordered.Scores, -float32(id))
+		}
+		parts.merges, err = ordered.scoredMerges(&parts.vocabulary)
 	}
-	return assemble(v, added, p, bpe{byteFallback: true, fuseUnknown: true, unknown: unknown}, merges)
+	return err
 }
-
-// scoredMerges is every way to make a token of two others. Tokens of one score share a rank: the leftmost goes first.
-func (meta *GGUF) scoredMerges(v *vocabulary) ([]merge, error) {
-	byScore := make([]int32, 0, len(meta.Tokens))
-	plain := func(id int32) bool {
-		kind := meta.tokenType(int(id))
-		return kind == tokenNormal || kind == tokenUserDefined
-	}
-	for id, score := range meta.Scores {
-		if score != score {
-			return nil, fmt.Errorf("the score of token %d is not a number", id)
-		}
-		if plain(int32(id)) {
-			byScore = append(byScore, int32(id))
-		}
-	}
-	slices.SortStableFunc(byScore, func(a, b int32) int { return cmp.Compare(meta.Scores[b], meta.Scores[a]) })
-	var merges []merge
-	rank := int32(0)
-	for i, id := range byScore {
-		if i > 0 && meta.Scores[id] != meta.Scores[byScore[i-1]] {
-			rank++
-		}
-		token := v.tokens[id]
-		if len(token) > maxScoredBytes {
-			return nil, fmt.Errorf("token %.40q… has %d bytes: at most %d are allowed here", token, len(token), maxScoredBytes)
-		}
-		for at := range token {
-			left, leftOK := v.ids[token[:at]]
-			right, rightOK := v.ids[token[at:]]
-			if at > 0 && leftOK && rightOK && plain(left) && plain(right) {
-				merges = append(merges, merge{left, right, rank, id})
-			}
-		}
-		if len(merges) > maxMerges {
-			return nil, fmt.Errorf("the tokens can be joined in more than %d ways", maxMerges)
-		}
-	}
-	return merges, nil
-}
-
-// maxScoredBytes bounds the time it takes to cut a token in two in every way.
-const maxScoredBytes = 1 << 10

@@ -40,21 +40,8 @@ type modelJSON struct {
 	Merges        json.RawMessage `json:"merges"`
 }
 
-// FromJSON makes a tokenizer of the contents of tokenizer.json and, unless nil, tokenizer_config.json.
-func FromJSON(tokenizerJSON []byte, tokenizerConfigJSON []byte) (*Tokenizer, error) {
-	t, err := fromJSON(tokenizerJSON)
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w", err)
-	}
-	if tokenizerConfigJSON != nil {
-		if err := t.configure(tokenizerConfigJSON); err != nil {
-			return nil, fmt.Errorf("tokenizer_config.json: %w", err)
-		}
-	}
-	return t, nil
-}
-
-func fromJSON(data []byte) (*Tokenizer, error) {
+// fromJSON reads a tokenizer.json.
+func fromJSON(data []byte) (*parts, error) {
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("%d bytes: at most %d are allowed", len(data), maxFileBytes)
 	}
@@ -72,48 +59,43 @@ func fromJSON(data []byte) (*Tokenizer, error) {
 	case model.Dropout != 0 || model.SubwordPrefix != "" || model.WordSuffix != "":
 		return nil, errors.New("model: dropout, continuing_subword_prefix and end_of_word_suffix are not supported")
 	}
-	var p pipeline
+	out := &parts{bos: -1, eos: -1, postProcessor: file.PostProcessor}
+	p := &out.pipeline
 	if err := p.normalizer(file.Normalizer); err != nil {
 		return nil, fmt.Errorf("normalizer: %w", err)
 	}
 	if err := p.preTokenizer(file.PreTokenizer); err != nil {
 		return nil, fmt.Errorf("pre_tokenizer: %w", err)
 	}
-	if err := p.decode(file.Decoder); err != nil {
+	if note, err := p.decode(file.Decoder); err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
+	} else if note != "" {
+		out.notes = append(out.notes, "tokenizer.json: "+note)
 	}
 	v, err := readVocabulary(model.Vocabulary)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	merges, err := v.readMerges(model.Merges)
-	if err != nil {
+	if out.merges, err = v.readMerges(model.Merges); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	b := bpe{byteFallback: model.ByteFallback, fuseUnknown: model.FuseUnknown, ignoreMerges: model.IgnoreMerges, unknown: -1}
-	if name := model.UnknownToken; name != nil {
-		id, ok := v.ids[*name]
-		if !ok {
-			return nil, fmt.Errorf("model: unk_token %.40q is no token", *name)
+	out.model = bpe{byteFallback: model.ByteFallback, fuseUnknown: model.FuseUnknown, ignoreMerges: model.IgnoreMerges, unknown: -1}
+	if name := model.UnknownToken; name != nil && *name != "" {
+		if id, ok := v.ids[*name]; ok {
+			out.model.unknown = id
+		} else {
+			out.notes = append(out.notes, fmt.Sprintf("tokenizer.json: unk_token %.40q is no token: what has no token is left out", *name))
 		}
-		b.unknown = id
 	}
-	added := make([]addedToken, len(file.AddedTokens))
-	for i, a := range file.AddedTokens {
+	for _, a := range file.AddedTokens {
 		if a.ID < 0 || a.ID >= maxTokens {
 			return nil, fmt.Errorf("added_tokens: %.40q has id %d: ids are 0 to %d", a.Content, a.ID, maxTokens-1)
 		}
-		added[i] = addedToken{
+		out.added = append(out.added, addedToken{
 			id: int32(a.ID), content: a.Content, special: a.Special, normalized: a.Normalized,
 			leftStrip: a.LeftStrip, rightStrip: a.RightStrip, singleWord: a.SingleWord,
-		}
+		})
 	}
-	t, err := assemble(v, added, p, b, merges)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.postProcessor(file.PostProcessor); err != nil {
-		return nil, fmt.Errorf("post_processor: %w", err)
-	}
-	return t, nil
+	out.vocabulary = v
+	return out, nil
 }

@@ -64,7 +64,7 @@ func knownScanner(pattern string, t *classTable) (scanner, string) {
 // span is the half-open byte range of one match.
 type span struct{ start, end int }
 
-// matcher finds what a split pattern matches: disjoint, not empty, in order.
+// matcher finds what a split pattern matches: disjoint, in order. A match may be empty: a place to cut.
 type matcher interface {
 	matches(text string) []span
 }
@@ -116,7 +116,11 @@ func newExpression(pattern string) (expression, error) {
 	if len(pattern) > maxPatternBytes {
 		return expression{}, fmt.Errorf("pattern of %d bytes: at most %d are allowed", len(pattern), maxPatternBytes)
 	}
-	re, err := regexp2.Compile(pattern, regexp2.OptionMaxBacktrackingStackSize(backtrackSlots))
+	dialect, err := toRegexp2(pattern)
+	if err != nil {
+		return expression{}, fmt.Errorf("pattern %q: %w", pattern, err)
+	}
+	re, err := regexp2.Compile(dialect, regexp2.OptionMaxBacktrackingStackSize(backtrackSlots))
 	if err != nil {
 		return expression{}, fmt.Errorf("pattern %q: %w", pattern, err)
 	}
@@ -140,9 +144,7 @@ func (e expression) matches(text string) []span {
 	}
 	found := make([]span, 0, len(indices))
 	for _, at := range indices {
-		if at[1] > at[0] {
-			found = append(found, span{at[0], at[1]})
-		}
+		found = append(found, span{at[0], at[1]})
 	}
 	return found
 }

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -90,12 +91,7 @@ func (s splitStage) split(pieces []string, text string, _ bool) []string {
 	parts := s.parts(text)
 	switch s.behavior {
 	case removed:
-		for _, part := range parts {
-			if !part.match {
-				pieces = append(pieces, text[part.start:part.end])
-			}
-		}
-		return pieces
+		parts = slices.DeleteFunc(parts, func(p part) bool { return p.match })
 	case mergedWithPrevious:
 		parts = mergeParts(parts, func(left, right part) bool { return right.match && !left.match })
 	case mergedWithNext:
@@ -104,7 +100,9 @@ func (s splitStage) split(pieces []string, text string, _ bool) []string {
 		parts = mergeParts(parts, func(left, right part) bool { return right.match == left.match })
 	}
 	for _, part := range parts {
-		pieces = append(pieces, text[part.start:part.end])
+		if part.start < part.end { // patterns may match where there is no text
+			pieces = append(pieces, text[part.start:part.end])
+		}
 	}
 	return pieces
 }
@@ -185,6 +183,19 @@ func (prefixStage) split(pieces []string, text string, _ bool) []string {
 		text = " " + text
 	}
 	return append(pieces, text)
+}
+
+// alphabetStage is a stage that sees the text in the alphabet of byte-level models.
+type alphabetStage struct{ inner stage }
+
+func (a alphabetStage) split(pieces []string, text string, first bool) []string {
+	for _, piece := range a.inner.split(nil, toAlphabet(text), first) {
+		if raw, ok := fromAlphabet(piece); ok {
+			piece = raw
+		}
+		pieces = append(pieces, piece)
+	}
+	return pieces
 }
 
 // metaspaceStage writes blanks as replacement and cuts before each.

@@ -104,9 +104,6 @@ func readVocabulary(data []byte) (vocabulary, error) {
 		if err != nil {
 			return vocabulary{}, fmt.Errorf("vocab: token %.40q: %w", token, err)
 		}
-		if _, ok := v.ids[string(token)]; ok {
-			return vocabulary{}, fmt.Errorf("vocab: token %.40q is there twice", token)
-		}
 		if err := v.add(string(token), id); err != nil {
 			return vocabulary{}, fmt.Errorf("vocab: %w", err)
 		}
@@ -124,16 +121,14 @@ func (v *vocabulary) readMerges(data []byte) ([]merge, error) {
 		return nil, fmt.Errorf("merges: want a list: %w", errShape)
 	}
 	var merges []merge
-	for r.peek() != ']' {
+	for rank := 0; r.peek() != ']'; rank++ {
 		left, right, err := r.pair()
 		if err != nil {
-			return nil, fmt.Errorf("merges: number %d: %w", len(merges), err)
+			return nil, fmt.Errorf("merges: number %d: %w", rank, err)
 		}
-		m, err := v.merge(string(left), string(right), len(merges))
-		if err != nil {
+		if merges, err = v.merge(merges, string(left), string(right), rank); err != nil {
 			return nil, err
 		}
-		merges = append(merges, m)
 		if !r.accept(',') && r.peek() != ']' {
 			return nil, fmt.Errorf("merges: %w", errShape)
 		}

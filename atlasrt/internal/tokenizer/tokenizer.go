@@ -11,6 +11,7 @@ package tokenizer
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,7 +31,10 @@ type Tokenizer struct {
 
 	bos, eos       int32 // -1: none
 	addBOS, addEOS bool
-	templates      map[string]string
+	before         []int32 // what the post-processor puts before a text; bos where it has one token
+	templates      chatTemplates
+	named          []SpecialToken
+	notes          []string
 }
 
 // Encode returns the tokens of text. Where special is true, special and other added tokens are found in the text;
@@ -184,17 +188,38 @@ func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.eos >= 0 }
 // AddBOS says whether a text that no chat template rendered must begin with BOS.
 func (t *Tokenizer) AddBOS() bool { return t.addBOS && t.bos >= 0 }
 
+// Before is what a text that no chat template rendered begins with: BOS, where AddBOS says so, and what follows it.
+func (t *Tokenizer) Before() []int32 {
+	switch {
+	case !t.AddBOS():
+		return nil
+	case len(t.before) > 1 && t.before[0] == t.bos:
+		return slices.Clone(t.before)
+	}
+	return []int32{t.bos}
+}
+
 // AddEOS says whether such a text must end with EOS.
 func (t *Tokenizer) AddEOS() bool { return t.addEOS && t.eos >= 0 }
 
-// ChatTemplate is the chat template the files give, "" where they give none; of several, the one named "default".
-func (t *Tokenizer) ChatTemplate() string { return t.templates["default"] }
+// ChatTemplate is the chat template the files give, "" where they give none; of several, the one named "default", or the
+// only one. A note says where the files leave that open.
+func (t *Tokenizer) ChatTemplate() (template, note string) { return t.templates.choose() }
 
 // NamedChatTemplate is a template of a file that has several, such as "tool_use" or "rag".
 func (t *Tokenizer) NamedChatTemplate(name string) (string, bool) {
 	template, ok := t.templates[name]
 	return template, ok
 }
+
+// SpecialTokens are those that chat templates write by name, in the order of the files.
+func (t *Tokenizer) SpecialTokens() []SpecialToken { return slices.Clone(t.named) }
+
+// Notes say what the files leave open or contradict, and what was assumed: each is one line.
+func (t *Tokenizer) Notes() []string { return slices.Clone(t.notes) }
+
+// IsAdded says whether a token is found in a text before any other rule applies, special or not.
+func (t *Tokenizer) IsAdded(id int32) bool { return t.added.has(id) || t.normalized.has(id) }
 
 // Splitter names what cuts text into words: hand-written scanners by name, other patterns as "regexp2" and their text.
 func (t *Tokenizer) Splitter() string { return t.splitter }

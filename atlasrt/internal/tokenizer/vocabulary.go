@@ -19,9 +19,29 @@ type vocabulary struct {
 	tokens  []string // "" where an id has no token
 	special []bool
 	ids     map[string]int32
+	odd     oddities
 }
 
-// add gives a token its id; the same pair twice is no error.
+// oddities count what published files have and no text needs.
+type oddities struct{ empty, notText, doubledTokens, doubledIDs, merges int }
+
+// notes say what was found, and what counts.
+func (o oddities) notes() []string {
+	var notes []string
+	say := func(n int, format string) {
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf(format, n))
+		}
+	}
+	say(o.empty, "tokens that are empty: %d; no text has them")
+	say(o.notText, "tokens that are not UTF-8: %d; no text has them")
+	say(o.doubledTokens, "tokens that have two ids: %d; texts get the last one, each id keeps its text")
+	say(o.doubledIDs, "ids that have two tokens: %d; they stand for the first one's text")
+	say(o.merges, "merges of what is no token: %d; they are left out")
+	return notes
+}
+
+// add gives a token its id; the same pair twice is nothing odd.
 func (v *vocabulary) add(token string, id int64) error {
 	if id < 0 || id >= maxTokens {
 		return fmt.Errorf("token %.40q has id %d: ids are 0 to %d", token, id, maxTokens-1)
@@ -29,25 +49,39 @@ func (v *vocabulary) add(token string, id int64) error {
 	if len(token) > maxTokenBytes {
 		return fmt.Errorf("token %.40q… has %d bytes: at most %d are allowed", token, len(token), maxTokenBytes)
 	}
-	if old, ok := v.ids[token]; ok && int64(old) != id {
-		return fmt.Errorf("token %.40q has two ids, %d and %d", token, old, id)
-	}
 	for int64(len(v.tokens)) <= id {
 		v.tokens = append(v.tokens, "")
 		v.special = append(v.special, false)
 	}
-	if old := v.tokens[id]; old != "" && old != token {
-		return fmt.Errorf("id %d has two tokens, %.40q and %.40q", id, old, token)
+	if token == "" {
+		v.odd.empty++
+		return nil
 	}
-	v.tokens[id] = token
+	if !utf8.ValidString(token) {
+		v.odd.notText++
+	}
+	if old, ok := v.ids[token]; ok && int64(old) != id {
+		v.odd.doubledTokens++
+	}
+	if old := v.tokens[id]; old != "" && old != token {
+		v.odd.doubledIDs++
+	} else {
+		v.tokens[id] = token
+	}
 	v.ids[token] = int32(id)
 	return nil
 }
 
 // checkDense refuses ids that leave more room than files do.
 func (v *vocabulary) checkDense() error {
-	if unused := len(v.tokens) - len(v.ids); unused > maxUnusedIDs {
-		return fmt.Errorf("%d tokens have ids up to %d: ids must be dense", len(v.ids), len(v.tokens)-1)
+	used := 0
+	for _, token := range v.tokens {
+		if token != "" {
+			used++
+		}
+	}
+	if len(v.tokens)-used > maxUnusedIDs {
+		return fmt.Errorf("%d tokens have ids up to %d: ids must be dense", used, len(v.tokens)-1)
 	}
 	return nil
 }
@@ -55,22 +89,19 @@ func (v *vocabulary) checkDense() error {
 // merge joins two tokens to a third; the lowest rank goes first.
 type merge struct{ left, right, rank, id int32 }
 
-// merge finds the tokens of a merge.
-func (v *vocabulary) merge(left, right string, rank int) (merge, error) {
+// merge appends a merge of known tokens; any other is counted as odd.
+func (v *vocabulary) merge(merges []merge, left, right string, rank int) ([]merge, error) {
 	if rank >= maxMerges {
-		return merge{}, fmt.Errorf("merges: at most %d are allowed", maxMerges)
+		return nil, fmt.Errorf("merges: at most %d are allowed", maxMerges)
 	}
-	m := merge{rank: int32(rank)}
-	var known [3]bool
-	m.left, known[0] = v.ids[left]
-	m.right, known[1] = v.ids[right]
-	m.id, known[2] = v.ids[left+right]
-	for i, token := range [...]string{left, right, left + right} {
-		if !known[i] || token == "" {
-			return merge{}, fmt.Errorf("merges: number %d joins %.40q and %.40q: %.40q is no token", rank, left, right, token)
-		}
+	l, leftOK := v.ids[left]
+	r, rightOK := v.ids[right]
+	id, ok := v.ids[left+right]
+	if !leftOK || !rightOK || !ok {
+		v.odd.merges++
+		return merges, nil
 	}
-	return m, nil
+	return append(merges, merge{l, r, int32(rank), id}), nil
 }
 
 // fill makes the tables by which b finds its symbols. No text is cut into special tokens: only split finds them.
@@ -82,9 +113,8 @@ func (v *vocabulary) fill(b *bpe) {
 	if b.ignoreMerges {
 		b.words = make(map[string]int32)
 	}
-	for i, token := range v.tokens {
-		id := int32(i)
-		if v.special[id] || token == "" {
+	for token, id := range v.ids {
+		if v.special[id] {
 			continue
 		}
 		word := token

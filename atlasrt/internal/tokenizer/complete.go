@@ -1,0 +1,133 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// completion adds to the added tokens of a tokenizer.json those that only other files name, as transformers does when
+// it loads: what is known keeps its id, what is new gets the next one.
+type completion struct {
+	*settings
+	vocabulary *vocabulary
+	rows       int // ids that the model has; 0: not known
+	added      []addedToken
+	places     map[string]int // content → index in added
+	named      int            // where in added those begin that only a name adds
+}
+
+// complete enters all added tokens into the vocabulary and returns them with the ids that count.
+func (s *settings) complete(v *vocabulary, listed []addedToken, rows int) []addedToken {
+	c := completion{settings: s, vocabulary: v, rows: rows, places: make(map[string]int)}
+	for _, token := range listed {
+		c.enter("tokenizer.json", token)
+	}
+	file, taken := "added_tokens_decoder", map[int32]string{}
+	if s.older {
+		file = "added_tokens.json"
+		for _, token := range listed {
+			taken[token.id] = token.content
+		}
+	}
+	special := s.specials()
+	for _, token := range s.decoder {
+		if content, ok := taken[token.id]; ok {
+			if content != token.content {
+				c.note("added_tokens.json gives %.40q the id %d, which tokenizer.json gives %.40q: it is left out", token.content, token.id, content)
+			}
+			continue
+		}
+		token.special = token.special || special[token.content]
+		if at, ok := c.places[token.content]; ok {
+			c.repeat(at, token)
+			continue
+		}
+		c.enter(file, token)
+	}
+	c.named = len(c.added)
+	for _, named := range s.named {
+		c.name(named.name, named.token)
+	}
+	for _, token := range s.listed {
+		c.name("additional_special_tokens", token)
+	}
+	return c.added
+}
+
+// enter adds a token that is not there yet.
+func (c *completion) enter(file string, token addedToken) {
+	if token.content == "" {
+		return
+	}
+	if at, ok := c.places[token.content]; ok {
+		c.repeat(at, token)
+		return
+	}
+	id, known := c.vocabulary.ids[token.content]
+	if !known {
+		id = int32(len(c.vocabulary.tokens))
+		// Where tokenizer.json leaves a hole, its id is free and counts.
+		if file == "tokenizer.json" && (int(token.id) >= len(c.vocabulary.tokens) || c.vocabulary.tokens[token.id] == "") {
+			id = token.id
+		}
+	}
+	if id != token.id {
+		c.note("%s gives %.40q the id %d: it has %d", file, token.content, token.id, id)
+	}
+	c.place(token, id)
+}
+
+// repeat gives a token the flags that a later file says; its id stays.
+func (c *completion) repeat(at int, token addedToken) {
+	old := c.added[at]
+	if old.id != token.id {
+		c.note("%.40q has the ids %d and %d: the first counts", token.content, old.id, token.id)
+		token.id = old.id
+	}
+	if old != token {
+		c.note("%.40q has other flags in the tokenizer's configuration than in tokenizer.json: those of the first count", token.content)
+		c.added[at] = token
+	}
+}
+
+// name adds a token that has a name, unless it is added already.
+func (c *completion) name(name string, token addedToken) {
+	if token.content == "" {
+		return
+	}
+	if at, ok := c.places[token.content]; ok {
+		if at >= c.named { // of two names, the last one's flags count
+			token.id = c.added[at].id
+			c.added[at] = token
+		}
+		return
+	}
+	id, known := c.vocabulary.ids[token.content]
+	if !known {
+		id = int32(len(c.vocabulary.tokens))
+		c.note("%s is %.40q, which the vocabulary lacks: it gets the id %d", name, token.content, id)
+	} else if text, ok := fromAlphabet(token.content); utf8.RuneCountInString(token.content) == 1 || ok && len(text) == 1 {
+		c.note("%s is %.40q, a letter that texts need: it stays text", name, token.content)
+		return
+	}
+	c.place(token, id)
+}
+
+// place adds a token, unless the model has no row for its id.
+func (c *completion) place(token addedToken, id int32) {
+	token.id = id
+	_, known := c.vocabulary.ids[token.content]
+	if !known && c.rows > 0 && int(id) >= c.rows {
+		c.note("%.40q is left out: the model has %d ids, and none is free", token.content, c.rows)
+		return
+	}
+	if strings.TrimSpace(token.content) == "" && token.special {
+		token.special = false // white space is text
+	}
+	if err := c.vocabulary.add(token.content, int64(id)); err != nil {
+		c.note("%v: it is left out", err)
+		return
+	}
+	c.places[token.content] = len(c.added)
+	c.added = append(c.added, token)
+}
