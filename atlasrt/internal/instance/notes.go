@@ -24,18 +24,21 @@ var effectless = struct{ config, generation, tokenizer, metadata []string }{
 		"quantization", "quantization_config.*", // the tensors that are there decide
 		"rope_scaling.finetuned", "rope_parameters.finetuned", // says how the model came to be
 	},
-	generation: []string{"_from_model_config", "transformers_version", "bos_token_id", "pad_token_id", "decoder_start_token_id", "use_cache", "return_dict_in_generate"},
+	generation: []string{"_from_model_config", "transformers_version", "bos_token_id", "pad_token_id", "decoder_start_token_id", "use_cache", "return_dict_in_generate",
+		"_commit_hash", "cache_implementation", "cache_config", "max_length", "max_new_tokens", "output_*", "trust_remote_code", "chat_format", "max_window_size"},
 	tokenizer: []string{
 		"tokenizer_class", "processor_class", "model_max_length", "padding_side", "truncation_side", "legacy", "use_fast", "auto_map", "name_or_path",
-		"sp_model_kwargs", "backend", "is_local", "added_tokens_decoder", "bos_token", "eos_token", "pad_token", "unk_token", "additional_special_tokens",
-		"extra_special_tokens", "chat_template", "add_bos_token", "add_eos_token", // read with the tokenizer
+		"sp_model_kwargs", "backend", "is_local", "added_tokens_decoder", "*_token", "additional_special_tokens", "model_specific_special_tokens",
+		"extra_special_tokens", "chat_template", "add_prefix_space", // read with the tokenizer
+		"clean_up_tokenization_spaces", "errors", "from_slow", "local_files_only", "model_input_names", "pad_to_multiple_of", "pad_token_type_id", "max_length", "stride",
+		"truncation*", "return_token_type_ids", "spaces_between_special_tokens", "special_tokens_map_file", "tokenizer_file", "tokenizer_type", "transformers_version",
+		"trust_remote_code", "use_default_system_prompt", "vocab_file", "vocab_size", "response_schema", "response_template", // of other programs and tasks
 	},
 	metadata: []string{
 		"general.*", "quantize.*", "split.*", // describe the file
 		"*.vocab_size", "*.rope.scaling.finetuned", "*.tensor_data_layout", // the embedding has as many rows; says how the model came to be; llama.cpp writes one layout
-		"*.rope.dimension_sections", // of time, height and width, which are one for text
-		"tokenizer.huggingface.json", "tokenizer.ggml.token_type_count", "tokenizer.ggml.seperator_token_id", "tokenizer.ggml.cls_token_id",
-		"tokenizer.ggml.mask_token_id", "tokenizer.ggml.add_sep_token", // for encoders
+		"*.rope.dimension_sections",                                                                     // of time, height and width, which are one for text
+		"tokenizer.huggingface.json", "tokenizer.ggml.token_type_count", "tokenizer.ggml.add_sep_token", // for encoders
 	},
 }
 
