@@ -36,6 +36,7 @@ type serveCommand struct {
 	Timeout     time.Duration `help:"Longest time for one request." default:"600s"`
 	Drain       time.Duration `help:"Time that running requests have to end after SIGTERM." default:"30s"`
 	NoSharing   bool          `help:"Never take a prompt's beginning from the cache."`
+	CacheTokens int           `help:"Tokens that the cache keeps before it takes memory that was never used; 0: twice the context on a CPU, on a GPU all that was planned."`
 	logFlags
 }
 
@@ -134,7 +135,7 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 		return nil, err
 	}
 	logSampling(log, text)
-	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, Log: log}))
+	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,9 @@ import (
 type Cache struct {
 	blockSize int
 	blocks    []block
-	free      []int32
+	free      []int32       // those that nobody has used lie first
+	fresh     int           // how many those are
+	growth    int           // blocks that are used before cached ones give way to no fresh one any more
 	written   map[Key]int32 // blocks that Match may find; nil where prefix caching is off
 	cached    list          // those of them that no sequence holds, longest unused first
 
@@ -41,7 +43,7 @@ func New(blocks, blockSize int, share bool) *Cache {
 	if blocks < 1 || blockSize < 1 {
 		panic(fmt.Sprintf("BUG: a cache of %d blocks of %d tokens", blocks, blockSize))
 	}
-	c := &Cache{blockSize: blockSize, blocks: make([]block, blocks), free: make([]int32, blocks), cached: emptyList()}
+	c := &Cache{blockSize: blockSize, blocks: make([]block, blocks), free: make([]int32, blocks), fresh: blocks, growth: blocks, cached: emptyList()}
 	for i := range c.free {
 		c.free[i] = int32(blocks - 1 - i) // the lowest block is taken first
 	}
@@ -50,6 +52,11 @@ func New(blocks, blockSize int, share bool) *Cache {
 	}
 	return c
 }
+
+// LimitGrowth lets the cached block that was unused longest go before one that nobody has used is taken, once this many
+// blocks have been used. Memory that is there only from its first use on then follows what sequences hold, and the cache
+// keeps that many.
+func (c *Cache) LimitGrowth(blocks int) { c.growth = blocks }
 
 // Sequence is the blocks that one sequence holds, in order.
 type Sequence struct {
@@ -202,9 +209,12 @@ func (c *Cache) leave(id int32) {
 // take removes a block from the free ones, the last that came back first, so that memory that nobody has touched yet stays
 // untouched; or else the cached block that was unused longest.
 func (c *Cache) take() int32 {
-	if n := len(c.free); n > 0 {
+	n := len(c.free)
+	grown := n == c.fresh && len(c.blocks)-c.fresh >= c.growth && c.cached.length > 0
+	if n > 0 && !grown {
 		id := c.free[n-1]
 		c.free = c.free[:n-1]
+		c.fresh = min(c.fresh, n-1)
 		return id
 	}
 	id := c.cached.first

@@ -184,17 +184,21 @@ func TestTakesDeadBlocksThenFreshOnes(t *testing.T) {
 	cases := []struct {
 		name          string
 		share         bool
+		growth        int
 		length, count int
 		most, cached  int // blocks ever touched, blocks cached at the end
 	}{
-		{"nothing is shared", false, 10, 50, 3, 0},
-		{"last blocks are not full", true, 3, 50, 1, 0},
-		{"full blocks stay", true, 10, 10, 2*10 + 1, 2 * 10},
-		{"full blocks stay while there are others", true, 10, 100, 64, 63},
+		{"nothing is shared", false, 64, 10, 50, 3, 0},
+		{"last blocks are not full", true, 64, 3, 50, 1, 0},
+		{"full blocks stay", true, 64, 10, 10, 2*10 + 1, 2 * 10},
+		{"full blocks stay while there are others", true, 64, 10, 100, 64, 63},
+		{"full blocks stay up to a bound", true, 20, 10, 100, 20, 19},
+		{"what sequences hold may pass the bound", true, 2, 10, 100, 3, 2},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			c := New(64, 4, test.share)
+			c.LimitGrowth(test.growth)
 			touched := map[int32]bool{}
 			for i := range test.count {
 				s, _ := write(t, c, "", tokens(test.length, int32(1000*i)))
@@ -215,6 +219,9 @@ func TestTakesDeadBlocksThenFreshOnes(t *testing.T) {
 // check counts every block again from what sequences hold.
 func check(t *testing.T, c *Cache, live []*Sequence, what string) {
 	t.Helper()
+	if c.fresh > len(c.free) {
+		t.Fatalf("%s: %d blocks were never used, %d are free", what, c.fresh, len(c.free))
+	}
 	holders := make([]int32, len(c.blocks))
 	for _, s := range live {
 		for _, id := range s.blocks {
@@ -276,6 +283,9 @@ func TestRandomOperations(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			size := 1 + random.IntN(5)
 			c := New(4+random.IntN(30), size, seed%5 != 0)
+			if seed%2 == 0 {
+				c.LimitGrowth(random.IntN(20))
+			}
 			contents := make([]string, len(c.blocks)) // what the memory of each block holds
 			type live struct {
 				s      *Sequence

@@ -30,6 +30,7 @@ type Config struct {
 
 	ChunkTokens     int  // most prompt tokens of one request in a step; as many as fit
 	NoPrefixSharing bool // never takes a prompt from the cache
+	CacheTokens     int  // that blocks hold or have held before cached ones give way to no fresh one; all
 	NoOverlap       bool // waits for each step's tokens before the next is queued, even where the device could go on
 
 	Graphs         GraphMode // which steps are recorded and replayed, where the device can; GraphsFullDecodeOnly
@@ -78,9 +79,9 @@ func (c Config) complete() (Config, error) {
 	if err := need(c, layout).check(); err != nil {
 		return c, err
 	}
-	if c.Blocks < 1 || c.MaxWaiting < 1 || c.MaxWaitingTokens < 1 || c.ChunkTokens < 0 {
-		return c, fmt.Errorf("engine: %d blocks, queue of %d requests and %d tokens, chunks of %d (must not be less than 1, 1, 1, 0)",
-			c.Blocks, c.MaxWaiting, c.MaxWaitingTokens, c.ChunkTokens)
+	if c.Blocks < 1 || c.MaxWaiting < 1 || c.MaxWaitingTokens < 1 || c.ChunkTokens < 0 || c.CacheTokens < 0 {
+		return c, fmt.Errorf("engine: %d blocks, queue of %d requests and %d tokens, chunks of %d, %d cached tokens (must not be less than 1, 1, 1, 0, 0)",
+			c.Blocks, c.MaxWaiting, c.MaxWaitingTokens, c.ChunkTokens, c.CacheTokens)
 	}
 	if _, _, err := c.Graphs.Recordings(); err != nil {
 		return c, err

@@ -72,6 +72,9 @@ func build(config Config) (*Engine, error) {
 	}
 	e := &Engine{runner: r, log: config.Log, closing: make(chan struct{}), stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now()}
 	e.cache = cache.New(config.Blocks, config.BlockSize, !config.NoPrefixSharing)
+	if config.CacheTokens > 0 {
+		e.cache.LimitGrowth((config.CacheTokens + config.BlockSize - 1) / config.BlockSize)
+	}
 	e.scheduler = sched.New(config.limits(), e.cache)
 	e.changed = sync.NewCond(&e.mutex)
 	r.waiting = e.deliver

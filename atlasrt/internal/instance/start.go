@@ -3,6 +3,7 @@ package instance
 import (
 	"log/slog"
 
+	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 )
 
@@ -10,6 +11,7 @@ import (
 type EngineOptions struct {
 	MaxWaiting, MaxWaitingTokens int
 	ChunkTokens                  int
+	CacheTokens                  int // as in engine.Config; 0: cachedContexts contexts on a CPU
 	NoPrefixSharing              bool
 
 	// As in engine.Config.
@@ -18,6 +20,17 @@ type EngineOptions struct {
 	GraphSizes                []int
 
 	Log *slog.Logger
+}
+
+// cachedContexts is how many contexts of tokens a CPU's cache keeps before it takes memory that nobody has used.
+const cachedContexts = 2
+
+// cacheTokens bounds the cache where the device has memory only from its first use on.
+func (l *Loaded) cacheTokens(asked int) int {
+	if _, lazy := l.Target.Device.(*cpu.Device); lazy && asked == 0 {
+		return cachedContexts * l.Sizes.MaxContext
+	}
+	return asked
 }
 
 // Start gives the loaded model an engine, with the cache that the plan has room for.
@@ -31,7 +44,7 @@ func (l *Loaded) Start(o EngineOptions) (*engine.Engine, error) {
 		KVType: l.Sizes.KVType, BlockSize: l.Sizes.BlockSize, Blocks: memory.Blocks,
 		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxSequences: l.Sizes.MaxSequences, MaxContext: l.Sizes.MaxContext,
 		MaxWaiting: o.MaxWaiting, MaxWaitingTokens: o.MaxWaitingTokens, ChunkTokens: o.ChunkTokens,
-		NoPrefixSharing: o.NoPrefixSharing, Log: o.Log,
+		NoPrefixSharing: o.NoPrefixSharing, CacheTokens: l.cacheTokens(o.CacheTokens), Log: o.Log,
 		NoOverlap: o.NoOverlap, CaptureAtStart: o.CaptureAtStart, Graphs: o.Graphs, GraphSizes: o.GraphSizes,
 	})
 }
