@@ -24,6 +24,9 @@ func (f modelFlags) text(c weights.Checkpoint, log *slog.Logger) (*instance.Text
 	for _, line := range text.Notes {
 		log.Warn(line)
 	}
+	for _, line := range text.Details {
+		log.Info(line)
+	}
 	text.Preset, err = f.preset(c, text, log)
 	return text, err
 }

@@ -32,17 +32,17 @@ func (t *Text) findEnds(c weights.Checkpoint, assets weights.Assets, generation 
 			t.note(fmt.Sprintf("the end token %d is left out: there are %d tokens", id, rows))
 		}
 	}
-	var assumed []string
 	if id, ok := t.turnEnd(); ok && t.addEnd(id) {
-		assumed = append(assumed, fmt.Sprintf("%s (%d, with which the chat template ends a turn)", t.Tokenizer.TokenBytes(id), id))
+		t.note(fmt.Sprintf("answers also end at %s (%d), with which the chat template ends a turn: no file names it as an end", t.Tokenizer.TokenBytes(id), id))
 	}
+	var known []string
 	for _, text := range knownEnds(t.Tokenizer) {
 		if id, ok := t.Tokenizer.ID(text); ok && t.Tokenizer.IsSpecial(id) && t.addEnd(id) {
-			assumed = append(assumed, fmt.Sprintf("%s (%d)", text, id))
+			known = append(known, fmt.Sprintf("%s (%d)", text, id))
 		}
 	}
-	if assumed != nil {
-		t.note("answers also end at tokens that no file names as ends: " + strings.Join(assumed, ", "))
+	if known != nil {
+		t.Details = append(t.Details, "answers also end at control tokens that are known by their text: "+strings.Join(known, ", "))
 	}
 	if len(t.End) == 0 {
 		t.note("no token ends an answer: each goes on to its limit of tokens")

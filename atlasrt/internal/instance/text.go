@@ -20,7 +20,8 @@ type Text struct {
 	End       []int32
 	Defaults  Defaults
 	Preset    Preset   // of values that Defaults does not have
-	Notes     []string // what was assumed about the files: one line each, for a log
+	Notes     []string // what was assumed about the files and may be wrong: one line each, for a log
+	Details   []string // what was added to the files and harms nothing, likewise
 }
 
 // Prompt renders a conversation and gives its tokens, at most limit; more are a *tokenizer.TooLong. What came from the

@@ -61,7 +61,7 @@ func TestEndsOfAnswers(t *testing.T) {
 		note         string
 	}{
 		{"files", `{"eos_token_id": 26}`, weights.Assets{Tokenizer: letters("[m]", "[e]", "[x]"), GenerationConfig: []byte(`{"eos_token_id": [28, "27"]}`)}, []int32{28, 27, 26}, ""},
-		{"template", `{"eos_token_id": 28}`, weights.Assets{Tokenizer: letters("[m]", "[e]", "[x]"), ChatTemplate: []byte(turns)}, []int32{28, 27}, "[e] (27, with which the chat template ends a turn)"},
+		{"template", `{"eos_token_id": 28}`, weights.Assets{Tokenizer: letters("[m]", "[e]", "[x]"), ChatTemplate: []byte(turns)}, []int32{28, 27}, "[e] (27), with which the chat template ends a turn"},
 		{"template ends with the start of a turn", `{}`, weights.Assets{Tokenizer: letters("[m]"), ChatTemplate: []byte(strings.ReplaceAll(turns, " [e]", "\n"))}, []int32{26}, "[m] (26"},
 		{"template ends with text", `{"eos_token_id": 26}`, weights.Assets{Tokenizer: letters("[x]"), ChatTemplate: []byte(turns)}, []int32{26}, ""},
 		{"template refuses two turns", `{}`, weights.Assets{Tokenizer: letters("[e]"), ChatTemplate: []byte(`{% if messages|length > 2 %}{{ raise_exception("one") }}{% endif %}` + turns)}, []int32{26}, "[e]"},
@@ -82,7 +82,7 @@ func TestEndsOfAnswers(t *testing.T) {
 			if !slices.Equal(text.End, c.want) {
 				t.Errorf("ends %v, want %v", text.End, c.want)
 			}
-			if notes := strings.Join(text.Notes, "\n"); !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+			if notes := strings.Join(slices.Concat(text.Notes, text.Details), "\n"); !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
 				t.Errorf("notes %q, want %q", notes, c.note)
 			}
 		})
