@@ -38,7 +38,7 @@ var foreign = []struct {
 
 	// Fields of ollama's own routes, which do nothing on these.
 	{"options", func(v jsontree.Value) bool { o, ok := v.(*jsontree.Object); return ok && o.Len() == 0 }},
-	{"think", never}, {"keep_alive", isNumber(-1)},
+	{"think", never},
 }
 
 // usualBreakers accepts no dry_sequence_breakers, or those that llama.cpp has by itself.

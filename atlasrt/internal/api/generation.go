@@ -76,7 +76,7 @@ func (f *fields) generation(limits Limits, defaults sample.Params) Generation {
 	}
 
 	f.ignore("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-		"prompt_cache_options", "verbosity", "prediction")
+		"prompt_cache_options", "verbosity", "prediction", "keep_alive")
 	f.unhonoured(p.RepetitionPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0)
 	f.check(*p, limits.Vocab)
 	return g

@@ -101,7 +101,7 @@ func TestForeignFields(t *testing.T) {
 		`"dry_multiplier":0`, `"dry_base":1.75,"dry_allowed_length":2,"dry_penalty_last_n":-1,"dry_sequence_breakers":["\n",":","\"","*"]`, `"xtc_probability":0.0,"xtc_threshold":0.1`,
 		`"mirostat":0,"mirostat_tau":5.0,"mirostat_eta":0.1`, `"typical_p":1,"typ_p":1.0,"top_n_sigma":-1,"tfs_z":1,"top_a":0,"min_keep":0`, `"dynatemp_range":0,"dynatemp_exponent":1`,
 		`"smoothing_factor":0,"smoothing_curve":1`, `"no_repeat_ngram_size":0,"length_penalty":1.0,"early_stopping":false,"use_beam_search":false`, `"banned_tokens":[],"custom_token_bans":""`,
-		`"options":{},"format":"","keep_alive":-1`, `"n_probs":0,"grammar":"","lora":[]`, `"repeat_last_n":64`, `"repeat_last_n":-1,"repeat_penalty":1.3`, `"logit_bias":{}`,
+		`"options":{},"format":"","keep_alive":"5m"`, `"n_probs":0,"grammar":"","lora":[]`, `"repeat_last_n":64`, `"repeat_last_n":-1,"repeat_penalty":1.3`, `"logit_bias":{}`,
 	}
 	refused := []struct{ fields, param string }{
 		{`"dry_multiplier":0.8`, "dry_multiplier"}, {`"dry_base":2`, "dry_base"}, {`"dry_allowed_length":3`, "dry_allowed_length"}, {`"dry_penalty_last_n":128`, "dry_penalty_last_n"},
@@ -112,7 +112,7 @@ func TestForeignFields(t *testing.T) {
 		{`"penalize_nl":false,"presence_penalty":1`, "penalize_nl"}, {`"n_probs":3`, "n_probs"}, {`"min_keep":1`, "min_keep"}, {`"samplers":["top_k"]`, "samplers"},
 		{`"length_penalty":0.5`, "length_penalty"}, {`"early_stopping":true`, "early_stopping"}, {`"use_beam_search":true`, "use_beam_search"}, {`"no_repeat_ngram_size":2`, "no_repeat_ngram_size"},
 		{`"epsilon_cutoff":1`, "epsilon_cutoff"}, {`"eta_cutoff":1`, "eta_cutoff"}, {`"banned_tokens":[1]`, "banned_tokens"}, {`"custom_token_bans":"1,2"`, "custom_token_bans"},
-		{`"options":{"num_ctx":1}`, "options"}, {`"format":"json"`, "format"}, {`"think":true`, "think"}, {`"keep_alive":"5m"`, "keep_alive"}, {`"xtc_probability":"0"`, "xtc_probability"},
+		{`"options":{"num_ctx":1}`, "options"}, {`"format":"json"`, "format"}, {`"think":true`, "think"}, {`"xtc_probability":"0"`, "xtc_probability"},
 		{`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_json":{}`, "guided_json"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
 	}
 	for _, of := range []route{chatRoute, textRoute} {
