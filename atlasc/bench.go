@@ -143,7 +143,7 @@ func compare(env *environment, before, now *bench.File) error {
 	if len(c.Changes) == 0 {
 		return errors.New("the two have no case in common (use the same --hw, --op and --match)")
 	}
-	t := table(env, "target", "op", "case", "µs before", "µs now", "ratio", "noise", "")
+	t := newTable(env, "target", "op", "case", "\tµs before", "\tµs now", "\tratio", "\tnoise", "")
 	for i, x := range c.Changes {
 		note := ""
 		switch {
@@ -153,7 +153,7 @@ func compare(env *environment, before, now *bench.File) error {
 			note = "faster"
 		}
 		if i < shown || note == "slower" || i >= len(c.Changes)-3 && note == "faster" {
-			t.row(x.New.Target, x.New.Op, x.New.Case, micros(x.Old.Time()), micros(x.New.Time()), fmt.Sprintf("%.3f", x.Ratio), fmt.Sprintf("±%.1f %%", 100*(x.Noise-1)), note)
+			t.Row(x.New.Target, x.New.Op, x.New.Case, micros(x.Old.Time()), micros(x.New.Time()), fmt.Sprintf("%.3f", x.Ratio), fmt.Sprintf("±%.1f %%", 100*(x.Noise-1)), note)
 		}
 	}
 	if err := t.render(); err != nil {

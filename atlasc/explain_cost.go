@@ -216,7 +216,7 @@ func (c *costFlags) run(env *environment, p *project, h *plan.Hardware, set *pla
 	} else {
 		fmt.Fprintln(env.stdout, source)
 	}
-	t := table(env, "operation", "what", "scheme", "sizes", "calls", "kernel", "kB", "µs at ceiling", "µs measured", "% of ceiling")
+	t := newTable(env, "operation", "what", "scheme", "sizes", "\tcalls", "kernel", "\tkB", "\tµs at ceiling", "\tµs measured", "\t% of ceiling")
 	var bytes int64
 	var atCeiling float64
 	for _, x := range costs {
@@ -238,7 +238,7 @@ func (c *costFlags) run(env *environment, p *project, h *plan.Hardware, set *pla
 			}
 		}
 		bytes += x.bytes * x.Count
-		t.row(x.Op, x.What, x.Scheme, sizes(x.Call), fmt.Sprint(x.Count), kernel, fmt.Sprintf("%.1f", float64(x.bytes)/1e3), predicted, took, share)
+		t.Row(x.Op, x.What, x.Scheme, sizes(x.Call), fmt.Sprint(x.Count), kernel, fmt.Sprintf("%.1f", float64(x.bytes)/1e3), predicted, took, share)
 	}
 	if err := t.render(); err != nil {
 		return err

@@ -100,21 +100,21 @@ func (p *project) imageReport(pkg *emit.Package) (*imageReport, error) {
 
 // table prints the kernels; those of GPUs have more to tell.
 func (r *imageReport) table(env *environment) error {
-	columns := []any{"entry point", "operation", "code bytes", "argument bytes"}
+	columns := []string{"entry point", "operation", "\tcode bytes", "\targument bytes"}
 	gpu := slices.ContainsFunc(r.Kernels, func(k kernelReport) bool { return k.GPU != nil })
 	if gpu {
-		columns = append(columns, "threads", "registers", "stack", "shared", "dynamic shared")
+		columns = append(columns, "\tthreads", "\tregisters", "\tstack", "\tshared", "\tdynamic shared")
 	}
-	t := table(env, append(columns, "manifest")...)
+	t := newTable(env, append(columns, "manifest")...)
 	for _, k := range r.Kernels {
-		cells := []any{k.Entry, k.Op, strconv.FormatInt(k.Code, 10), strconv.FormatInt(k.Arguments, 10)}
+		cells := []string{k.Entry, k.Op, strconv.FormatInt(k.Code, 10), strconv.FormatInt(k.Arguments, 10)}
 		if gpu {
 			g := cmp.Or(k.GPU, &gpuReport{})
 			for _, n := range []int64{int64(g.Threads), g.Registers, g.Stack, g.Shared, int64(g.DynamicShared)} {
 				cells = append(cells, strconv.FormatInt(n, 10))
 			}
 		}
-		t.row(append(cells, k.Manifest)...)
+		t.Row(append(cells, k.Manifest)...)
 	}
 	return t.render()
 }

@@ -2,12 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/atlas-inference/atlas/atlasc/internal/plan"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 type listCommand struct {
@@ -19,7 +18,7 @@ func (c *listCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	t := table(env, "hardware", "model", "quant", "kernels", "image")
+	t := newTable(env, "hardware", "model", "quant", "\tkernels", "image")
 	for _, pkg := range p.out.Packages {
 		for _, target := range pkg.Hardware.Targets {
 			own := 0
@@ -28,52 +27,34 @@ func (c *listCommand) Run(env *environment) error {
 					own++
 				}
 			}
-			t.row(pkg.Hardware.Name, target.Model, target.Quant, strconv.Itoa(own), string(p.state(pkg)))
+			t.Row(pkg.Hardware.Name, target.Model, target.Quant, strconv.Itoa(own), string(p.state(pkg)))
 		}
 	}
 	if err := t.render(); err != nil || !c.Kernels {
 		return err
 	}
 	fmt.Fprintln(env.stdout)
-	k := table(env, "hardware", "operation", "kernel", "order", "manifest")
+	k := newTable(env, "hardware", "operation", "kernel", "order", "manifest")
 	for _, pkg := range p.out.Packages {
 		for _, e := range pkg.Hardware.Entries {
 			name := e.Name
 			if e.Model != plan.Base {
 				name += " for " + e.Model
 			}
-			k.row(pkg.Hardware.Name, e.Op.Name, name, e.Order, e.At("").String())
+			k.Row(pkg.Hardware.Name, e.Op.Name, name, e.Order, e.At("").String())
 		}
 	}
 	return k.render()
 }
 
-// reportTable is a table on standard output that keeps its first error.
+// reportTable is a table on standard output.
 type reportTable struct {
-	*tablewriter.Table
-	err error
+	*table.Table
+	to io.Writer
 }
 
-func table(env *environment, columns ...any) *reportTable {
-	t := tablewriter.NewTable(env.stdout, tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft),
-		tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithRendition(tw.Rendition{
-			Borders:  tw.BorderNone,
-			Symbols:  tw.NewSymbols(tw.StyleNone),
-			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
-		}))
-	t.Header(columns...)
-	return &reportTable{Table: t}
+func newTable(env *environment, columns ...string) reportTable {
+	return reportTable{table.New(columns...), env.stdout}
 }
 
-func (t *reportTable) row(cells ...any) {
-	if t.err == nil {
-		t.err = t.Append(cells...)
-	}
-}
-
-func (t *reportTable) render() error {
-	if t.err != nil {
-		return t.err
-	}
-	return t.Render()
-}
+func (t reportTable) render() error { return t.Print(t.to) }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/atlasc/internal/toolchain"
+	"github.com/atlas-inference/atlas/internal/version"
 	"github.com/atlas-inference/atlas/targets"
 )
 
@@ -36,6 +37,8 @@ type commands struct {
 	GCC   string `name:"gcc" help:"C compiler." default:"gcc" env:"ATLASC_GCC" placeholder:"CMD"`
 	NVCC  string `name:"nvcc" help:"CUDA compiler (default: of CUDA_HOME, PATH, or what make cuda-toolchain installed)." env:"ATLASC_NVCC" placeholder:"CMD"`
 	Cache string `help:"Folder of compiled kernels (default: in the user's cache folder)." env:"ATLASC_CACHE" type:"path" placeholder:"DIR"`
+
+	Version kong.VersionFlag `help:"Print the version and stop."`
 
 	Build   buildCommand   `cmd:"" help:"Generate code and compile what has changed."`
 	Check   checkCommand   `cmd:"" help:"Fail if generated code differs from what build would write. Needs no compiler."`
@@ -76,8 +79,9 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	var c commands
 	exited := false
+	info, _ := debug.ReadBuildInfo() // nil where there is none
 	parser, err := kong.New(&c, kong.Name("atlasc"), kong.Description(description), kong.Writers(stdout, stderr),
-		kong.UsageOnError(), kong.Exit(func(n int) { exited, code = true, n }))
+		kong.Vars{"version": version.Program("atlasc", info)}, kong.UsageOnError(), kong.Exit(func(n int) { exited, code = true, n }))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

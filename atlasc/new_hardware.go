@@ -127,7 +127,7 @@ scheme = "%[1]s"
 // missingOperations prints what a set without entries lacks, and what serves it on another hardware.
 func missingOperations(env *environment, c *contract.Contract, from *plan.Hardware) error {
 	fmt.Fprintf(env.stdout, "\natlasc check will miss a kernel for each of these, and a [[layout]] for each scheme:\n\n")
-	t := table(env, "operation", "scheme", "serves on "+from.Name, "body")
+	t := newTable(env, "operation", "scheme", "serves on "+from.Name, "body")
 	for _, op := range c.Ops {
 		if !op.Required || op.Partial {
 			continue
@@ -138,7 +138,7 @@ func missingOperations(env *environment, c *contract.Contract, from *plan.Hardwa
 			for i, k := range cs.Schemes {
 				schemes[i] = plan.SchemeName(k)
 			}
-			t.row(op.Name, strings.Join(schemes, ", "), last.Name, last.Body)
+			t.Row(op.Name, strings.Join(schemes, ", "), last.Name, last.Body)
 		}
 	}
 	return t.render()

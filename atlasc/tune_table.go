@@ -22,7 +22,7 @@ const (
 // keep writes tables and records, one pair for each scheme, in place of what was there for the shapes.
 func (t *tuner) keep(env *environment, report *tune.Report) error {
 	records := map[string]*tune.Record{}
-	table := table(env, "operation", "scheme", "matrix", "rows", "own", "µs", "kernel", "µs", "% of read")
+	shown := newTable(env, "operation", "scheme", "matrix", "\trows", "own", "\tµs", "kernel", "\tµs", "\t% of read")
 	for _, tried := range report.Tried {
 		scheme := t.schemeOf(tried.Shape)
 		chosen, ok := tune.Choose(tried)
@@ -35,10 +35,10 @@ func (t *tuner) keep(env *environment, report *tune.Report) error {
 		}
 		records[scheme].Shapes = append(records[scheme].Shapes, chosen)
 		best := chosen.Kernels[slices.IndexFunc(chosen.Kernels, func(k tune.Timed) bool { return k.Kernel == chosen.Kernel })]
-		table.row(chosen.Op, scheme, fmt.Sprintf("%d×%d", chosen.Args["W.Rows"], chosen.Args["W.Cols"]), fmt.Sprint(chosen.Args["Rows"]), chosen.Own,
+		shown.Row(chosen.Op, scheme, fmt.Sprintf("%d×%d", chosen.Args["W.Rows"], chosen.Args["W.Cols"]), fmt.Sprint(chosen.Args["Rows"]), chosen.Own,
 			fmt.Sprintf("%.1f", chosen.Kernels[0].Microseconds), chosen.Kernel, fmt.Sprintf("%.1f", best.Microseconds), fmt.Sprintf("%.0f", best.Percent))
 	}
-	if err := table.render(); err != nil {
+	if err := shown.render(); err != nil {
 		return err
 	}
 	for _, target := range t.hardware.Targets {
