@@ -10,11 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // benchCommand measures an engine with prompts of random tokens.
@@ -205,22 +203,22 @@ func (r *benchReport) print(w io.Writer) error {
 	}
 	fmt.Fprintf(w, ", -O%d, graphs %s, steps of up to %d rows\n", r.Level, r.GraphMode, r.BatchTokens)
 	total := 0.0
-	start := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
-	start.Header("from the start to the second token", "s")
+	start := table.New("from the start to the second token", "\ts")
 	for _, s := range r.Start {
 		total += s.Seconds
-		_ = start.Append(s.What, fmt.Sprintf("%.3f", s.Seconds))
+		start.Row(s.What, fmt.Sprintf("%.3f", s.Seconds))
 	}
-	_ = start.Append("in all", fmt.Sprintf("%.3f", total))
-	if err := start.Render(); err != nil {
+	start.Row("in all", fmt.Sprintf("%.3f", total))
+	if err := start.Print(w); err != nil {
 		return err
 	}
-	table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
-	table.Header("measured", "sequences", "tok/s", "least", "most", "ms", "least", "most", "host µs/step", "half under")
+	t := table.New("measured", "\tsequences", "\ttok/s", "\tleast", "\tmost", "\tms", "\tleast", "\tmost", "\thost µs/step", "\thalf under")
+	var notes []string
 	for _, m := range r.Measurements {
 		cells := []string{m.What, fmt.Sprint(m.Sequences)}
 		if m.Note != "" {
-			_ = table.Append(append(cells, m.Note, "", "", "", "", "", "", ""))
+			t.Row(append(cells, "–")...)
+			notes = append(notes, fmt.Sprintf("%s, %d sequences: %s", m.What, m.Sequences, m.Note))
 			continue
 		}
 		for _, v := range []float64{m.Rate.Median, m.Rate.Least, m.Rate.Most} {
@@ -233,7 +231,13 @@ func (r *benchReport) print(w io.Writer) error {
 		if m.Host > 0 {
 			host = []string{fmt.Sprintf("%.1f", m.Host), fmt.Sprintf("%.0f", m.HostHalf)}
 		}
-		_ = table.Append(append(cells, host...))
+		t.Row(append(cells, host...)...)
 	}
-	return table.Render()
+	if err := t.Print(w); err != nil {
+		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(w, table.Fit(note, table.Columns))
+	}
+	return nil
 }

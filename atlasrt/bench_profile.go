@@ -10,12 +10,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // profileFlags turn a benchmark into a profile.
@@ -121,14 +119,13 @@ func (r *profileReport) print(w io.Writer) error {
 			what = fmt.Sprintf("a prompt of %d tokens", step.Tokens)
 		}
 		fmt.Fprintf(w, "\n%s: a step takes %s µs; %d calls, each alone, take %.1f µs\n", what, microseconds(step.Step.Median), calls, sum*1e6)
-		table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
-		table.Header("op", "sizes", "kernels", "calls", "µs each", "µs", "% of calls", "GB/s", "% of memory", "TFLOP/s")
+		t := table.New("op", "sizes", "kernels", "\tcalls", "\tµs each", "\tµs", "\t% of calls", "\tGB/s", "\t% of memory", "\tTFLOP/s")
 		for _, row := range step.Rows {
-			_ = table.Append(row.Op, row.Case, strings.Join(row.Kernels, ", "), fmt.Sprint(row.Calls), microseconds(row.Time.Median), microseconds(row.Total()),
+			t.Row(row.Op, row.Case, strings.Join(row.Kernels, ", "), fmt.Sprint(row.Calls), microseconds(row.Time.Median), microseconds(row.Total()),
 				fmt.Sprintf("%.1f", 100*row.Total().Seconds()/sum), fmt.Sprintf("%.0f", row.BytesPerSecond()/1e9),
 				fmt.Sprintf("%.0f", 100*row.BytesPerSecond()/float64(max(r.Ceiling, 1))), fmt.Sprintf("%.1f", row.FlopsPerSecond()/1e12))
 		}
-		if err := table.Render(); err != nil {
+		if err := t.Print(w); err != nil {
 			return err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // configFile reads a TOML file whose keys are flag names, at the top for all commands or in a table named like one. The
@@ -109,7 +109,7 @@ func shown(value any) string {
 }
 
 // printConfig shows each setting of the chosen command, its value and where that came from. Keys are not shown.
-func printConfig(w io.Writer, context *kong.Context) {
+func printConfig(w io.Writer, context *kong.Context) error {
 	given := map[*kong.Flag]string{}
 	for _, step := range context.Path {
 		if step.Flag != nil {
@@ -119,8 +119,7 @@ func printConfig(w io.Writer, context *kong.Context) {
 			}
 		}
 	}
-	table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithAlignment(tw.Alignment{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft}))
-	table.Header("setting", "value", "from")
+	t := table.New("setting", "value", "from")
 	for _, flag := range context.Flags() {
 		if flag.Name == "help" || flag.Name == "print-config" {
 			continue
@@ -136,7 +135,7 @@ func printConfig(w io.Writer, context *kong.Context) {
 		if strings.Contains(flag.Name, "key") && value != "" || flag.Name == "hub-token" && value != "" {
 			value = "(set)"
 		}
-		_ = table.Append(flag.Name, value, from)
+		t.Row(flag.Name, value, from)
 	}
-	_ = table.Render()
+	return t.Print(w)
 }

@@ -97,7 +97,7 @@ func TestUnsetValuesArePrinted(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string
-	}{{[]string{"run", "hi", "--temperature", "0.25"}, "0.25"}, {[]string{"run", "hi"}, "│ default"}} {
+	}{{[]string{"run", "hi", "--temperature", "0.25"}, "0.25"}, {[]string{"run", "hi"}, "  default"}} {
 		_, context, err := parse(t, c.args...)
 		if err != nil {
 			t.Fatal(err)

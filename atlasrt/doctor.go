@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu/cgroup"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // doctorCommand says what runs here.
@@ -20,8 +18,7 @@ type doctorCommand struct{ hardwareFlags }
 
 // Run implements the command. It fails where no kernels can run.
 func (c *doctorCommand) Run() error {
-	table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
-	table.Header("hardware", "state", "uses")
+	shown := table.New("hardware", "state", "uses")
 	usable := 0
 	for _, b := range bundles() {
 		state := "ready"
@@ -43,9 +40,9 @@ func (c *doctorCommand) Run() error {
 			usable++
 			_ = t.Device.Close()
 		}
-		_ = table.Append(b.Hardware, state, strings.Join(uses, " "))
+		shown.Row(b.Hardware, state, strings.Join(uses, " "))
 	}
-	if err := table.Render(); err != nil {
+	if err := shown.Print(os.Stdout); err != nil {
 		return err
 	}
 	d, err := cpu.New(c.Threads)

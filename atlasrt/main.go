@@ -6,23 +6,30 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"runtime/debug"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/hub"
+	"github.com/atlas-inference/atlas/internal/version"
 )
 
 // commands is the command line.
 type commands struct {
-	Config      kong.ConfigFlag `help:"TOML file with flag names as keys; flags and environment win." placeholder:"FILE"`
-	PrintConfig bool            `help:"Print every setting with its value and where it came from, and stop."`
+	Config      kong.ConfigFlag  `help:"TOML file with flag names as keys; flags and environment win." placeholder:"FILE"`
+	PrintConfig bool             `help:"Print every setting with its value and where it came from, and stop."`
+	Version     kong.VersionFlag `env:"-" help:"Print the version and which hardware the program has kernels for, and stop."`
 
 	Serve    serveCommand    `cmd:"" help:"Serve a model over HTTP."`
 	Run      runCommand      `cmd:"" help:"Chat with a model in the terminal."`
+	List     listCommand     `cmd:"" help:"List the models on this machine, and whether they fit."`
 	Plan     planCommand     `cmd:"" help:"Print what a model takes in memory, and what fits, without loading it."`
 	Logits   logitsCommand   `cmd:"" help:"Write the logits of given tokens to a safetensors file."`
 	Eval     evalCommand     `cmd:"" help:"Measure a model's perplexity on a text."`
@@ -35,32 +42,45 @@ type commands struct {
 	Doctor   doctorCommand   `cmd:"" help:"Say what this machine can run and what is missing."`
 }
 
-func main() {
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// execute runs one command line and returns the exit code. A command line without a command asks for help, as with other tools of the
+// kind: it is no mistake.
+func execute(args []string, stdout, stderr io.Writer) (code int) {
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
 	var c commands
-	parser, err := kong.New(&c, options()...)
+	exited := false
+	parser, err := kong.New(&c, append(options(), kong.Writers(stdout, stderr), kong.Exit(func(n int) {
+		if !exited { // kong goes on, and would end it a second time
+			exited, code = true, n
+		}
+	}))...)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	parsed, err := parser.Parse(os.Args[1:])
+	parsed, err := parser.Parse(args)
+	if exited {
+		return code
+	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "atlasrt:", err)
-		os.Exit(2)
+		fmt.Fprintln(stderr, "atlasrt:", err)
+		return 2
 	}
 	if c.PrintConfig {
-		printConfig(os.Stdout, parsed)
-		if err := c.printSampled(context.Background(), os.Stdout, parsed.Selected().Name); err != nil {
-			fmt.Fprintln(os.Stderr, "atlasrt:", err)
-			os.Exit(1)
-		}
-		return
+		err = errors.Join(printConfig(stdout, parsed), c.printSampled(context.Background(), stdout, parsed.Selected().Name))
+	} else {
+		err = parsed.Run()
 	}
-	if err := parsed.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "atlasrt:", err)
-		if errors.Is(err, context.Canceled) {
-			os.Exit(3)
+	if err != nil {
+		fmt.Fprintln(stderr, "atlasrt:", err)
+		if errors.Is(err, context.Canceled) && !c.PrintConfig {
+			return 3
 		}
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // options are how the command line is read: flag, then environment, then file, then default.
@@ -70,6 +90,18 @@ func options() []kong.Option {
 		kong.Description("Serves language models with kernels compiled ahead of time."),
 		kong.DefaultEnvars("ATLASRT"),
 		kong.Configuration(configFile),
-		kong.Vars{"hub": hub.DefaultEndpoint},
+		kong.Vars{"hub": hub.DefaultEndpoint, "version": versionText()},
 	}
+}
+
+// versionText is what --version prints.
+func versionText() string {
+	info, _ := debug.ReadBuildInfo() // nil where there is none
+	var hardware []string
+	for _, b := range bundles() {
+		if b.Built() {
+			hardware = append(hardware, b.Hardware)
+		}
+	}
+	return version.Program("atlasrt", info) + "\nkernels: " + cmp.Or(strings.Join(hardware, ", "), "none (run make build)")
 }

@@ -73,21 +73,29 @@ func (f modelFlags) path(ctx context.Context, from reach) (string, error) {
 		}
 		return path, nil
 	}
-	cache := f.HubCache
-	if cache == "" {
-		home := f.HubHome
-		if home == "" {
-			user, err := os.UserHomeDir()
-			if err != nil {
-				return "", fmt.Errorf("no home folder for the HuggingFace cache (set --hub-cache): %w", err)
-			}
-			home = filepath.Join(user, ".cache", "huggingface")
-		}
-		cache = filepath.Join(home, "hub")
+	cache, err := f.hubFolder()
+	if err != nil {
+		return "", err
 	}
 	progress := newProgress(os.Stderr)
 	defer progress.Wait()
 	return hub.Resolve(ctx, f.Model, hub.Options{CacheDir: cache, Endpoint: f.HubURL, Token: f.HubToken, Progress: progress.Fetched, Offline: from == offline})
+}
+
+// hubFolder is the folder of the HuggingFace cache.
+func (f modelFlags) hubFolder() (string, error) {
+	if f.HubCache != "" {
+		return f.HubCache, nil
+	}
+	home := f.HubHome
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no home folder for the HuggingFace cache (set --hub-cache): %w", err)
+		}
+		home = filepath.Join(user, ".cache", "huggingface")
+	}
+	return filepath.Join(home, "hub"), nil
 }
 
 // open opens the checkpoint that the flags name, or makes it up for a target.

@@ -6,11 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // opsBenchCommand is `ops bench`.
@@ -41,11 +39,10 @@ func (c *opsBenchCommand) Run() error {
 			return json.NewEncoder(os.Stdout).Encode(r)
 		}
 		fmt.Printf("%s: memory gives up to %.1f GB/s (%s)\n", t.Name, float64(r.Ceiling)/1e9, r.Method)
-		table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off))
 		if !r.Replayed {
-			return queuedTable(table, r)
+			return queuedTable(r).Print(os.Stdout)
 		}
-		if err := replayedTable(table, r, theirs); err != nil {
+		if err := replayedTable(r, theirs).Print(os.Stdout); err != nil {
 			return err
 		}
 		theirs.slower(os.Stdout, r)
@@ -62,26 +59,26 @@ func (c *opsBenchCommand) modes(b *bundle.Bundle) []bool {
 }
 
 // queuedTable is of launches that were timed as they are queued.
-func queuedTable(table *tablewriter.Table, r optest.BenchReport) error {
-	table.Header("op", "case", "µs", "least µs", "GB/s", "GFLOP/s", "% of read")
+func queuedTable(r optest.BenchReport) *table.Table {
+	t := table.New("op", "case", "\tµs", "\tleast µs", "\tGB/s", "\tGFLOP/s", "\t% of read")
 	for _, b := range r.Results {
 		if b.Message != "" {
-			_ = table.Append(b.Op, b.Case+": "+b.Message, "", "", "", "", "")
+			t.Row(b.Op, b.Case+": "+b.Message)
 			continue
 		}
-		_ = table.Append(b.Op, b.Case, microseconds(b.Cold.Median), microseconds(b.Cold.Min), fmt.Sprintf("%.1f", b.BytesPerSecond()/1e9),
+		t.Row(b.Op, b.Case, microseconds(b.Cold.Median), microseconds(b.Cold.Min), fmt.Sprintf("%.1f", b.BytesPerSecond()/1e9),
 			fmt.Sprintf("%.1f", b.FlopsPerSecond()/1e9), fmt.Sprintf("%.0f", 100*b.Share()))
 	}
-	return table.Render()
+	return t
 }
 
 // replayedTable is of launches out of a recorded step: rates are of the cold ones, where there are any.
-func replayedTable(table *tablewriter.Table, r optest.BenchReport, theirs peers) error {
-	header := []string{"op", "case", "µs cold", "least", "µs warm", "least", "GB/s", "TFLOP/s", "% of memory"}
+func replayedTable(r optest.BenchReport, theirs peers) *table.Table {
+	header := []string{"op", "case", "\tµs cold", "\tleast", "\tµs warm", "\tleast", "\tGB/s", "\tTFLOP/s", "\t% of memory"}
 	if theirs != nil {
-		header = append(header, "peer", "µs cold", "µs warm", "peer/ours")
+		header = append(header, "peer", "\tµs cold", "\tµs warm", "\tpeer/ours")
 	}
-	table.Header(header)
+	t := table.New(header...)
 	for _, b := range r.Results {
 		row := []string{b.Op, b.Case + ": " + b.Message, "", "", "", "", "", "", ""}
 		if b.Message == "" {
@@ -91,9 +88,9 @@ func replayedTable(table *tablewriter.Table, r optest.BenchReport, theirs peers)
 		if theirs != nil {
 			row = append(row, theirs.columns(b)...)
 		}
-		_ = table.Append(row)
+		t.Row(row...)
 	}
-	return table.Render()
+	return t
 }
 
 // microseconds is empty for what was not measured.

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // planCommand answers "does it fit" before anything is loaded.
@@ -30,15 +29,16 @@ func (c *planCommand) Run() error {
 		return json.NewEncoder(os.Stdout).Encode(m)
 	}
 	fmt.Printf("%s on %s\n", p.Checkpoint, p.Target.Bundle.Hardware)
-	table := tablewriter.NewTable(os.Stdout, tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithRowAlignment(tw.AlignRight))
-	table.Header("memory", "bytes", "")
+	t := table.New("memory", "\tbytes", "\t")
 	for _, row := range []struct {
 		what  string
 		bytes int64
 	}{{"weights", m.Weights}, {"activations", m.Activations}, {"scratch", m.Scratch}, {"inputs", m.Inputs}, {"logits", m.Logits}, {"cache", m.Cache}, {"total", m.Total}, {"limit", m.Limit}} {
-		_ = table.Append(row.what, fmt.Sprint(row.bytes), formatBytes(row.bytes))
+		t.Row(row.what, fmt.Sprint(row.bytes), formatBytes(row.bytes))
 	}
-	_ = table.Render()
+	if err := t.Print(os.Stdout); err != nil {
+		return err
+	}
 	fmt.Printf("limit: %s\n", p.Bound)
 	fmt.Printf("cache: %d blocks of %d tokens (%s each) hold %d tokens: %d sequences of %d tokens at a time, %d at most\n",
 		m.Blocks, p.Sizes.BlockSize, formatBytes(m.BlockBytes), m.Tokens, m.Tokens/p.Sizes.MaxContext, p.Sizes.MaxContext, p.Sizes.MaxSequences)

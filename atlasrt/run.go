@@ -1,36 +1,56 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/repl"
+	"github.com/atlas-inference/atlas/atlasrt/internal/wrap"
 )
 
 // runCommand chats in the terminal.
 type runCommand struct {
 	loadFlags
-	Prompt      string   `arg:"" optional:"" help:"Ask this and stop; without it, read questions from standard input."`
+	Prompt      string   `arg:"" optional:"" help:"Ask this and stop, with what a file or a pipe gives as standard input after it; without it, talk."`
 	System      string   `help:"System message."`
 	MaxTokens   int      `help:"Most tokens of an answer; 0: as many as the context leaves."`
 	Temperature *float32 `help:"0 takes the likeliest token each time; unset: the model's default."`
 	Seed        int64    `help:"Seed of the sampling; 0: a fresh one."`
 	Stats       bool     `help:"Print tokens and rates after each answer, on standard error."`
+	NoHistory   bool     `help:"Neither read nor keep what was entered."`
+	StateHome   string   `help:"Folder of the history, atlasrt/history; empty: ~/.local/state." env:"XDG_STATE_HOME"`
 }
 
-// Run implements the command.
+// Run implements the command. Standard output has the answers and nothing else.
 func (c *runCommand) Run() error {
+	question, err := c.question(os.Stdin)
+	if err != nil {
+		return err
+	}
+	talks := question == "" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+	history := &repl.History{}
+	if talks {
+		if history, err = c.history(); err != nil {
+			return err
+		}
+	}
 	m, err := c.load(context.Background(), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
@@ -44,80 +64,166 @@ func (c *runCommand) Run() error {
 		return err
 	}
 	defer e.Close()
-	talk := conversation{command: c, text: text, generator: text.Generator(e, m)}
-	if c.System != "" {
-		talk.add("system", c.System)
-	}
-	if c.Prompt != "" {
-		return talk.ask(c.Prompt)
-	}
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 1<<20)
-	for fmt.Fprint(os.Stderr, "> "); lines.Scan(); fmt.Fprint(os.Stderr, "> ") {
-		if lines.Text() == "" {
-			continue
-		}
-		if err := talk.ask(lines.Text()); err != nil {
-			fmt.Fprintln(os.Stderr, "atlasrt:", err)
-		}
-	}
-	fmt.Fprintln(os.Stderr)
-	return lines.Err()
-}
-
-// conversation is what was said so far.
-type conversation struct {
-	command   *runCommand
-	text      *instance.Text
-	generator *completion.Generator
-	messages  []chat.Message
-}
-
-func (t *conversation) add(role, content string) {
-	t.messages = append(t.messages, chat.Message{Role: role, Content: chat.Content{Text: content}})
-}
-
-// ask streams the answer to one question. An interrupt ends the answer, not the program.
-func (t *conversation) ask(question string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	t.add("user", question)
-	prompt, err := t.text.Prompt(ctx, &chat.Request{Messages: t.messages, AddGenerationPrompt: true}, time.Now(), math.MaxInt)
+	settings, err := c.settings(text)
 	if err != nil {
-		return t.forget(err)
+		return err
 	}
-	options := completion.Options{MaxTokens: t.command.MaxTokens, Choices: 1, LogProbs: -1, Sampling: t.text.Params()}
-	if t.command.Temperature != nil {
-		options.Sampling.Temperature = *t.command.Temperature
+	a := answerer{text: text, generator: text.Generator(e, m), settings: settings, stats: c.Stats}
+	talk := &repl.Conversation{Notes: os.Stderr, Settings: settings, Answer: a.answer}
+	switch {
+	case question != "":
+		return talk.Ask(question)
+	case !talks:
+		return talk.Plain(os.Stdin)
 	}
-	if options.Sampling.Seed = t.command.Seed; options.Sampling.Seed == 0 {
-		options.Sampling.Seed = rand.Int64()
+	fmt.Fprint(os.Stderr, greeting(c.name(), m.Target.Bundle.Hardware, m.Sizes.MaxContext))
+	talk.Lines = repl.NewTerminal(screen(), history)
+	if err := talk.Run(); err != nil {
+		return err
 	}
-	start := time.Now()
-	stream, err := t.generator.Start(ctx, prompt, options)
-	if err != nil {
-		return t.forget(err)
-	}
-	answer, first, err := show(os.Stdout, stream)
-	if err != nil && ctx.Err() == nil {
-		return t.forget(err)
-	}
-	t.add("assistant", answer)
-	if usage := stream.Usage(); t.command.Stats {
-		fmt.Fprintf(os.Stderr, "%d prompt tokens (%d cached), first token after %.0f ms, %d tokens at %.1f per second\n", usage.Prompt, usage.Cached,
-			first.Sub(start).Seconds()*1e3, usage.Completion, float64(usage.Completion-1)/time.Since(first).Seconds())
+	if err := history.Err(); err != nil {
+		return fmt.Errorf("the history is not kept: %w (--no-history goes without)", err)
 	}
 	return nil
 }
 
-// forget takes back a question that got no answer.
-func (t *conversation) forget(err error) error {
-	t.messages = t.messages[:len(t.messages)-1]
-	return err
+// greeting is what a talk begins with.
+func greeting(model, hardware string, context int) string {
+	if model == "" {
+		model = "a made-up model"
+	}
+	return fmt.Sprintf("%s on %s, with a context of %d tokens.\n/help lists the commands; Ctrl-C ends an answer, and /bye, Ctrl-D or a second Ctrl-C the program.\n", model, hardware, context)
 }
 
-// show prints a stream as it comes and returns all of it, and when it began.
-func show(w io.Writer, stream *completion.Stream) (answer string, first time.Time, err error) {
+// question is the prompt of the command line with what a file or a pipe holds after it. Other kinds of standard input, such as
+// terminals, sockets and /dev/null, are not read, since they may never end.
+func (c *runCommand) question(stdin *os.File) (string, error) {
+	if c.Prompt == "" {
+		return "", nil
+	}
+	info, err := stdin.Stat()
+	if err != nil || !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0 {
+		return c.Prompt, nil // closed, too
+	}
+	more, err := argument("-", stdin)
+	if err != nil || strings.TrimSpace(string(more)) == "" {
+		return c.Prompt, err
+	}
+	return c.Prompt + "\n\n" + strings.TrimRight(string(more), "\n"), nil
+}
+
+// settings are the model's sampling, and what flags say.
+func (c *runCommand) settings(text *instance.Text) (*repl.Settings, error) {
+	from := map[string]string{}
+	for _, s := range text.Sampling() {
+		from[s.Name] = s.From
+	}
+	v := repl.Values{System: c.System, MaxTokens: c.MaxTokens, Seed: c.Seed, Sampling: text.Params()}
+	if c.Temperature != nil {
+		v.Sampling.Temperature, from["temperature"] = *c.Temperature, "flag"
+	}
+	for name, given := range map[string]bool{"system": c.System != "", "max_tokens": c.MaxTokens != 0, "seed": c.Seed != 0} {
+		if given {
+			from[name] = "flag"
+		}
+	}
+	return repl.NewSettings(v, from)
+}
+
+// history is of this and earlier runs.
+func (c *runCommand) history() (*repl.History, error) {
+	if c.NoHistory {
+		return repl.OpenHistory("")
+	}
+	home := c.StateHome
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("no home folder for the history (set --state-home, or --no-history): %w", err)
+		}
+		home = filepath.Join(user, ".local", "state")
+	}
+	return repl.OpenHistory(filepath.Join(home, "atlasrt", "history"))
+}
+
+// screen is the terminal that the program was started in. While keys come one by one, a signal that ends the program leaves the
+// terminal as it was.
+func screen() repl.Screen {
+	fd := int(os.Stdin.Fd())
+	return repl.Screen{Keys: os.Stdin, Draw: os.Stderr, Size: func() (int, int, error) { return term.GetSize(fd) }, Raw: func() (func() error, error) {
+		before, err := term.MakeRaw(fd)
+		if err != nil {
+			return nil, err
+		}
+		ends, done := make(chan os.Signal, 1), make(chan struct{})
+		signal.Notify(ends, syscall.SIGTERM, syscall.SIGHUP)
+		go func() {
+			select {
+			case <-ends:
+				_ = term.Restore(fd, before)
+				os.Exit(3)
+			case <-done:
+			}
+		}()
+		return func() error {
+			signal.Stop(ends)
+			close(done)
+			return term.Restore(fd, before)
+		}, nil
+	}}
+}
+
+// answerer answers with a model.
+type answerer struct {
+	text      *instance.Text
+	generator *completion.Generator
+	settings  *repl.Settings
+	stats     bool
+}
+
+// answer streams an answer. An interrupt ends it, a second one the program.
+func (a answerer) answer(messages []chat.Message) (string, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	prompt, err := a.text.Prompt(ctx, &chat.Request{Messages: messages, AddGenerationPrompt: true}, time.Now(), math.MaxInt)
+	if err != nil {
+		return "", err
+	}
+	options := completion.Options{MaxTokens: a.settings.MaxTokens, Choices: 1, LogProbs: -1, Sampling: a.settings.Sampling}
+	if options.Sampling.Seed = a.settings.Seed; options.Sampling.Seed == 0 {
+		options.Sampling.Seed = rand.Int64()
+	}
+	start := time.Now()
+	stream, err := a.generator.Start(ctx, prompt, options)
+	if long, ok := errors.AsType[*completion.TooLong](err); ok {
+		return "", fmt.Errorf("what was said and the question have %d tokens, and the context %d (/clear begins anew)", long.Tokens, long.Limit)
+	}
+	if err != nil {
+		return "", err
+	}
+	width := 0
+	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		width = columns
+	}
+	answer, first, err := show(os.Stdout, width, stream)
+	if err != nil && ctx.Err() == nil {
+		return "", err
+	}
+	if usage := stream.Usage(); a.stats {
+		fmt.Fprintf(os.Stderr, "%d prompt tokens (%d cached), first token after %.0f ms, %d tokens at %.1f per second\n", usage.Prompt, usage.Cached,
+			first.Sub(start).Seconds()*1e3, usage.Completion, float64(usage.Completion-1)/time.Since(first).Seconds())
+	}
+	return answer, nil
+}
+
+// show prints a stream as it comes, wrapped where it goes to a terminal of that width, and returns all of it, and when it began.
+func show(w io.Writer, width int, stream *completion.Stream) (answer string, first time.Time, err error) {
+	flush := func() error { return nil }
+	if width > 0 {
+		wrapped := wrap.New(w, width)
+		w, flush = wrapped, wrapped.Flush
+	}
 	for chunk := range stream.Chunks() {
 		if first.IsZero() {
 			first = time.Now()
@@ -127,5 +233,5 @@ func show(w io.Writer, stream *completion.Stream) (answer string, first time.Tim
 		err = errors.Join(err, chunk.Err, printed)
 	}
 	_, printed := io.WriteString(w, "\n")
-	return answer, first, errors.Join(err, printed)
+	return answer, first, errors.Join(err, printed, flush())
 }

@@ -7,11 +7,9 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/internal/table"
 	"github.com/atlas-inference/atlas/targets"
 )
 
@@ -75,12 +73,11 @@ func narrow[To, From float32 | float64 | int32 | int64](value *From) *To {
 
 // printSampling shows how tokens are drawn where a request says nothing, and where each value comes from.
 func printSampling(w io.Writer, settings []instance.Setting) error {
-	table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithAlignment(tw.Alignment{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft}))
-	table.Header("sampling", "value", "from")
+	t := table.New("sampling", "value", "from")
 	for _, s := range settings {
-		_ = table.Append(s.Name, s.Value, s.From)
+		t.Row(s.Name, s.Value, s.From)
 	}
-	return table.Render()
+	return t.Print(w)
 }
 
 // logSampling logs the same in one line where a preset has a say in it: the checkpoint does not state it.

@@ -17,6 +17,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/server"
+	"github.com/atlas-inference/atlas/internal/version"
 )
 
 // serveCommand serves one model over HTTP.
@@ -93,7 +94,7 @@ func (c *serveCommand) config(log *slog.Logger) (server.Config, error) {
 	names := c.names()
 	return server.Config{
 		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, ModelName: names[0], Aliases: names[1:],
-		Version: version(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: c.Drain},
+		Version: ownVersion(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: c.Drain},
 	}, nil
 }
 
@@ -207,10 +208,8 @@ func (c *serveCommand) names() []string {
 	return []string{cmp.Or(c.name(), "dummy")}
 }
 
-// version is the module's, as the Go toolchain recorded it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
+// ownVersion is the program's.
+func ownVersion() string {
+	info, _ := debug.ReadBuildInfo() // nil where there is none
+	return version.Of(info)
 }

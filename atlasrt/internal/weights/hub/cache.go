@@ -37,19 +37,12 @@ func (c *cache) close() { c.root.Close() }
 
 // find gives the path of the model when the cache holds all of it, else an empty one.
 func (c *cache) find() (string, error) {
-	commit := c.want.revision
-	if !commitForm.MatchString(commit) {
-		text, err := c.read(path.Join("refs", c.want.revision), 128)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		commit = strings.TrimSpace(string(text))
-		if !commitForm.MatchString(commit) {
-			return "", fmt.Errorf("%s holds %.60q, which is no commit: remove it", filepath.Join(c.path, "refs", c.want.revision), commit)
-		}
+	commit, err := c.commit()
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
 	}
 	snapshot := path.Join("snapshots", commit)
 	complete, err := c.complete(snapshot)
@@ -57,6 +50,23 @@ func (c *cache) find() (string, error) {
 		return "", err
 	}
 	return filepath.Join(c.path, snapshot, c.want.file), nil
+}
+
+// commit is what the wanted revision names.
+func (c *cache) commit() (string, error) {
+	commit := c.want.revision
+	if commitForm.MatchString(commit) {
+		return commit, nil
+	}
+	text, err := c.read(path.Join("refs", c.want.revision), 128)
+	if err != nil {
+		return "", err
+	}
+	commit = strings.TrimSpace(string(text))
+	if !commitForm.MatchString(commit) {
+		return "", fmt.Errorf("%s holds %.60q, which is no commit: remove it", filepath.Join(c.path, "refs", c.want.revision), commit)
+	}
+	return commit, nil
 }
 
 // complete reports whether a snapshot holds configuration and every shard, or every part of the wanted .gguf file. Small files are

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/internal/table"
+)
+
+// summary says in a few lines what a checkpoint is.
+type summary struct {
+	checkpoint weights.Checkpoint
+	names      []string     // of all tensors
+	tensors    []readTensor // that a model reads
+	table      *table.Table
+}
+
+func (s *summary) row(what, value string) { s.table.Row(what, value) }
+
+// summarize begins with what is known of any checkpoint. The error says what of its configuration cannot be read.
+func summarize(name string, c weights.Checkpoint) (*summary, error) {
+	s := &summary{checkpoint: c, names: c.Unused(), table: table.New("summary", "")} // nobody has asked for a tensor yet
+	if name != "" {
+		s.row("model", name)
+	}
+	s.row("checkpoint", c.String())
+	config := c.Config()
+	s.row("family", cmp.Or(config.StringOr("model_type", ""), "none is named"))
+	s.row("stored", bytesByType(c, s.names))
+	return s, config.Err()
+}
+
+// bytesByType lists how tensors are stored, most bytes first.
+func bytesByType(c weights.Checkpoint, names []string) string {
+	sums := map[weights.Type]int64{}
+	for _, name := range names {
+		if info, ok := c.Info(name); ok {
+			if n, err := info.Type.Bytes(info.Shape); err == nil {
+				sums[info.Type] += n
+			}
+		}
+	}
+	types := slices.SortedFunc(maps.Keys(sums), func(a, b weights.Type) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, t := range types {
+		parts = append(parts, t.String()+" "+formatBytes(sums[t]))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
+}
+
+// serve adds what a model makes of the checkpoint, and whether it fits.
+func (s *summary) serve(p *instance.Prepared) {
+	parameters, read := int64(0), map[string]bool{}
+	for _, want := range p.Counter.Wants {
+		info, ok := s.checkpoint.Info(want.Name)
+		read[want.Name] = true
+		kept := p.Counter.Kept(want.Name)
+		s.tensors = append(s.tensors, readTensor{want.Name, fmt.Sprint(want.Shape), info.Type.String(), kept})
+		if ok && !isScale(want.Name) {
+			n := info.Elements()
+			if kept == "nvfp4" && info.Type == tensor.U8 { // two in a byte
+				n *= 2
+			}
+			parameters += n
+		}
+	}
+	s.row("parameters", fmt.Sprintf("%s (%d)", roughly(parameters), parameters))
+	unread := slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return read[name] })
+	s.row("tensors that nothing reads", shortList(unread))
+	for _, line := range p.Counter.Converted() {
+		s.row("kept otherwise", line)
+	}
+	s.row("context", fmt.Sprintf("%d tokens", p.Layout.MaxContext))
+	s.row("layers", layers(p))
+	s.row("vocabulary", fmt.Sprintf("%d tokens", p.Layout.Vocab))
+	s.row("served", "yes, on "+p.Target.Bundle.Hardware)
+	m, err := p.Plan()
+	if err != nil {
+		s.row("fits", "no: "+err.Error())
+		return
+	}
+	s.row("memory", fmt.Sprintf("weights %s, work %s, cache %s for %d tokens: %s of %s (%s)", formatBytes(m.Weights),
+		formatBytes(m.Activations+m.Scratch+m.Inputs+m.Logits), formatBytes(m.Cache), m.Tokens, formatBytes(m.Total), formatBytes(m.Limit), p.Bound))
+	s.row("fits", fmt.Sprintf("yes, %d sequences of %d tokens at a time", m.Tokens/p.Sizes.MaxContext, p.Sizes.MaxContext))
+}
+
+// note adds what was assumed about the files, and what of them has no effect.
+func (s *summary) note(lines []string) {
+	for _, line := range lines {
+		s.row("note", line)
+	}
+}
+
+// isScale knows the factors beside quantised matrices, which are no parameters.
+func isScale(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return strings.HasSuffix(last, "_scale") || strings.HasSuffix(last, "_scale_inv") || strings.HasSuffix(last, "_scale_2")
+}
+
+func layers(p *instance.Prepared) string {
+	kv := p.Layout.KV
+	if len(kv) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d, with %d key-value heads of %d", len(kv), kv[0].Heads, kv[0].HeadDim)
+}
+
+// speak adds how the model reads and writes.
+func (s *summary) speak(text *instance.Text) {
+	template := "none (chat is not possible)"
+	if text.Template != nil {
+		template = "yes"
+	}
+	s.row("chat template", template)
+	var end []string
+	for _, id := range text.End {
+		end = append(end, fmt.Sprintf("%q (%d)", text.Tokenizer.Decode([]int32{id}, false), id))
+	}
+	s.row("an answer ends at", cmp.Or(strings.Join(end, ", "), "no token"))
+}
+
+// mostListed bounds the names in one line.
+const mostListed = 8
+
+// shortList names the first of many, or says that there are none.
+func shortList(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	text := strings.Join(names[:min(len(names), mostListed)], ", ")
+	if more := len(names) - mostListed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// roughly is a number as people say it.
+func roughly(n int64) string {
+	switch x := float64(n); {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f billion", x/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f million", x/1e6)
+	}
+	return fmt.Sprint(n)
+}
