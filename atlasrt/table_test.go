@@ -34,7 +34,9 @@ func TestTablesFit(t *testing.T) {
 		{"ops bench on a CPU", queuedTable(optest.BenchReport{Results: results}).Print},
 		{"ops bench on a GPU", replayedTable(optest.BenchReport{Results: results}, nil).Print},
 		{"ops bench beside others", replayedTable(optest.BenchReport{Results: results}, theirs).Print},
-		{"sampling", func(w io.Writer) error { return printSampling(w, []instance.Setting{{Name: long, Value: long, From: long}}) }},
+		{"sampling", func(w io.Writer) error {
+			return printSampling(w, []instance.Setting{{Name: long, Value: long, From: long}})
+		}},
 		{"--print-config", func(w io.Writer) error {
 			_, context, err := parse(t, "serve", "--model", long, "--hosts", long, "--kernels", t.TempDir())
 			if err != nil {
