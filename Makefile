@@ -91,7 +91,8 @@ $(DEFAULT):
 
 serve: bin/atlasc $(DEFAULT) ## SmolLM2 on http://127.0.0.1:8000, with kernels for this processor alone
 	bin/atlasc build --native
-	$(RUNTIME)
+	@echo "building the server with go build (about a minute the first time)"
+	@$(RUNTIME)
 	bin/atlasrt serve --model smollm2
 
 clean:

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
@@ -231,15 +232,10 @@ func (env *environment) compile(p *project, pkg *emit.Package) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if env.terminal {
-		b.Progress = func(done, total int, u toolchain.Unit) {
-			fmt.Fprintf(env.stderr, "\r\033[K%s: %d of %d, %s", pkg.Hardware.Name, done, total, u.Name)
-		}
-	}
+	shown := newProgress(env.stderr, env.terminal, pkg.Hardware.Name, time.Now)
+	b.Progress = shown.Compiled
 	image, err := b.Image(env.ctx, compiler, pkg.Units)
-	if env.terminal {
-		fmt.Fprint(env.stderr, "\r\033[K")
-	}
+	shown.End()
 	if err != nil {
 		return nil, err
 	}

@@ -98,25 +98,35 @@ func (p *project) imageReport(pkg *emit.Package) (*imageReport, error) {
 	return out, nil
 }
 
-// table prints the kernels; those of GPUs have more to tell.
+// table prints the kernels; those of GPUs have so much to tell that their manifests are in a table of their own.
 func (r *imageReport) table(env *environment) error {
 	columns := []string{"entry point", "operation", "\tcode bytes", "\targument bytes"}
 	gpu := slices.ContainsFunc(r.Kernels, func(k kernelReport) bool { return k.GPU != nil })
+	places := newTable(env, "entry point", "manifest")
 	if gpu {
 		columns = append(columns, "\tthreads", "\tregisters", "\tstack", "\tshared", "\tdynamic shared")
+	} else {
+		columns = append(columns, "manifest")
 	}
-	t := newTable(env, append(columns, "manifest")...)
+	t := newTable(env, columns...)
 	for _, k := range r.Kernels {
 		cells := []string{k.Entry, k.Op, strconv.FormatInt(k.Code, 10), strconv.FormatInt(k.Arguments, 10)}
-		if gpu {
-			g := cmp.Or(k.GPU, &gpuReport{})
-			for _, n := range []int64{int64(g.Threads), g.Registers, g.Stack, g.Shared, int64(g.DynamicShared)} {
-				cells = append(cells, strconv.FormatInt(n, 10))
-			}
+		if !gpu {
+			t.Row(append(cells, k.Manifest)...)
+			continue
 		}
-		t.Row(append(cells, k.Manifest)...)
+		g := cmp.Or(k.GPU, &gpuReport{})
+		for _, n := range []int64{int64(g.Threads), g.Registers, g.Stack, g.Shared, int64(g.DynamicShared)} {
+			cells = append(cells, strconv.FormatInt(n, 10))
+		}
+		t.Row(cells...)
+		places.Row(k.Entry, k.Manifest)
 	}
-	return t.render()
+	if err := t.render(); err != nil || !gpu {
+		return err
+	}
+	fmt.Fprintln(env.stdout)
+	return places.render()
 }
 
 // imageLimit bounds what an image may grow to when it is unpacked.

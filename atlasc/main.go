@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/atlasc/internal/toolchain"
@@ -98,8 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	}
 	env := &environment{ctx: ctx, stdout: stdout, stderr: stderr, root: c.Root, compilers: toolchain.Commands{GCC: c.GCC, NVCC: c.NVCC}, cache: c.Cache}
 	if f, ok := stderr.(*os.File); ok {
-		info, err := f.Stat()
-		env.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+		env.terminal = term.IsTerminal(int(f.Fd()))
 	}
 	return report(stderr, parsed.Run(env))
 }

@@ -125,7 +125,9 @@ func (c *opsTestCommand) run(late func(op, name string)) error {
 	}
 	passed, failed, skipped := 0, 0, 0
 	err := c.targets(c.modes, func(t optest.Target) error {
-		r, err := optest.Run(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: c.Seed, Short: c.Short, Late: late, Patience: c.Patience})
+		shown := newProgress(os.Stderr)
+		r, err := optest.Run(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: c.Seed, Short: c.Short, Late: late, Patience: c.Patience, Progress: shown.Cases()})
+		shown.Wait()
 		if err != nil {
 			return err
 		}

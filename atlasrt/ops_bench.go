@@ -31,7 +31,9 @@ func (c *opsBenchCommand) Run() error {
 		if !t.HostMemory {
 			t.Scratch = longScratch
 		}
-		r, err := optest.Bench(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: freshSeed()})
+		shown := newProgress(os.Stderr)
+		r, err := optest.Bench(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: freshSeed(), Progress: shown.Cases()})
+		shown.Wait()
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/hub"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // progress draws bars on a terminal, and nothing elsewhere: one for each thing that is fetched, loaded or measured, by its name.
@@ -64,6 +65,20 @@ func (p *progress) Steps(total int) (begin func(what string)) {
 		begun++
 	}
 }
+
+// Cases gives a function that says which of many cases begins.
+func (p *progress) Cases() func(done, total int, op, name string) {
+	var begin func(string)
+	return func(_, total int, op, name string) {
+		if begin == nil {
+			begin = p.Steps(total)
+		}
+		begin(table.Cut(op+" "+name, caseColumns))
+	}
+}
+
+// caseColumns is how much of a case's name stands beside its bar.
+const caseColumns = 36
 
 // Wait lets the last state be drawn; a file that did not finish keeps its bar.
 func (p *progress) Wait() {

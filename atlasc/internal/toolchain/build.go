@@ -25,7 +25,13 @@ type Builder struct {
 	// Reread gives the sources as they are now: what changes while it is compiled is not kept.
 	Reread func() *source.Tree
 	// Progress is called after each unit, from one goroutine at a time; it may be nil.
-	Progress func(done, total int, u Unit)
+	Progress func(Progress)
+}
+
+// Progress is how far a build is, in units.
+type Progress struct {
+	Done, Total int
+	Kept        int // of those done, how many the cache had
 }
 
 // Image compiles and links units and returns the image. The error joins a Failure per unit that does not compile.
@@ -106,7 +112,7 @@ func (b *Builder) compile(ctx context.Context, j job, units []Unit, keys []cache
 	var (
 		group    errgroup.Group
 		mu       sync.Mutex
-		done     int
+		so       = Progress{Total: len(units)}
 		failures = make([]error, len(units))
 		objects  = make([]string, len(units))
 	)
@@ -114,12 +120,16 @@ func (b *Builder) compile(ctx context.Context, j job, units []Unit, keys []cache
 	for i, u := range units {
 		group.Go(func() error {
 			objects[i] = filepath.Join(j.work, fmt.Sprintf("%d.o", i))
-			failures[i] = b.object(ctx, j, u, keys[i], objects[i])
+			var kept bool
+			kept, failures[i] = b.object(ctx, j, u, keys[i], objects[i])
 			mu.Lock()
 			defer mu.Unlock()
-			done++
+			so.Done++
+			if kept {
+				so.Kept++
+			}
 			if b.Progress != nil {
-				b.Progress(done, len(units), u)
+				b.Progress(so)
 			}
 			return nil // every unit is tried, so that every failure is seen
 		})
@@ -131,14 +141,19 @@ func (b *Builder) compile(ctx context.Context, j job, units []Unit, keys []cache
 	return objects, errors.Join(distinct(failures)...)
 }
 
-// object writes a unit's object, from the cache where it is there undamaged.
-func (b *Builder) object(ctx context.Context, j job, u Unit, id cache.ActionID, file string) error {
+// object writes a unit's object, from the cache where it is there undamaged, and reports whether it was.
+func (b *Builder) object(ctx context.Context, j job, u Unit, id cache.ActionID, file string) (kept bool, err error) {
 	if data, _, err := j.store.GetBytes(id); err == nil {
 		if err := os.WriteFile(file, data, 0o666); err != nil {
-			return fmt.Errorf("take the object of %s from the cache: %w", u.Name, err)
+			return false, fmt.Errorf("take the object of %s from the cache: %w", u.Name, err)
 		}
-		return nil
+		return true, nil
 	}
+	return false, b.fresh(ctx, j, u, id, file)
+}
+
+// fresh compiles a unit and keeps its object.
+func (b *Builder) fresh(ctx context.Context, j job, u Unit, id cache.ActionID, file string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -76,8 +76,10 @@ func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	compiler := &fake{version: "1"}
 	units := []Unit{{Name: "a", Source: "a.c"}, {Name: "b", Source: "b.c"}}
+	var told Progress
 	build := func() (string, []string, error) {
 		b := builder(dir, files)
+		b.Progress = func(p Progress) { told = p }
 		compiler.done = nil
 		image, err := b.Image(t.Context(), compiler, units)
 		slices.Sort(compiler.done)
@@ -97,7 +99,11 @@ func TestImage(t *testing.T) {
 	}
 	for _, c := range cases {
 		c.change()
+		told = Progress{Done: 2, Total: 2, Kept: 2} // an image that is there tells nothing
 		image, ran, err := build()
+		if want := (Progress{Done: 2, Total: 2, Kept: 2 - strings.Count(c.want, "a") - strings.Count(c.want, "b")}); told != want {
+			t.Errorf("%s: told %+v, want %+v", c.what, told, want)
+		}
 		if got := strings.Join(ran, " "); err != nil || got != c.want || image != "a;b;" {
 			t.Errorf("%s: got %q, image %q, error %v; want %q", c.what, got, image, err, c.want)
 		}

@@ -2,6 +2,7 @@ package optest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,10 +95,9 @@ func Bench(t Target, o Options) (BenchReport, error) {
 	if err != nil {
 		return report, fmt.Errorf("measuring how fast %s reads: %w", t.Name, err)
 	}
-	for _, c := range list {
-		if !o.wants(c.Op, c.Name) {
-			continue
-		}
+	list = slices.DeleteFunc(list, func(c *Case) bool { return !o.wants(c.Op, c.Name) })
+	for i, c := range list {
+		o.tell(i, len(list), c.Op, c.Name)
 		result := BenchResult{Op: c.Op, Case: c.Name, Args: ShapeOf(c.args.Interface()).Args}
 		if err := b.bench(c, &result); err != nil {
 			result.Message = err.Error()

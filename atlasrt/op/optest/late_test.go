@@ -42,6 +42,27 @@ func TestLateCasesAreNamed(t *testing.T) {
 	}
 }
 
+// Each case is told before it runs, with how many there are.
+func TestProgress(t *testing.T) {
+	var told []string
+	total := 0
+	o := optest.Options{Ops: []string{"Copy", "RMSNorm"}, Seed: 1, Short: true, Progress: func(done, of int, op, name string) {
+		if done != len(told) {
+			t.Errorf("%s %s: told as number %d, want %d", op, name, done, len(told))
+		}
+		told, total = append(told, op+" "+name), of
+	}}
+	report, err := optest.Run(target(oracle.New(op.F32), op.F32), o)
+	if err != nil || len(told) == 0 || len(told) != total || len(told) != len(report.Results) {
+		t.Fatalf("told %d of %d cases, %d were run, %v", len(told), total, len(report.Results), err)
+	}
+	for i, r := range report.Results {
+		if want := r.Op + " " + r.Case; told[i] != want {
+			t.Errorf("case %d: told %q, want %q", i, told[i], want)
+		}
+	}
+}
+
 func TestCasesInTimeAreNotLate(t *testing.T) {
 	run(t, target(oracle.New(op.F32), op.F32), optest.Options{Ops: []string{"SwiGLU"}, Seed: 1, Patience: time.Hour, Late: func(op, name string) {
 		t.Errorf("%s %s is said to be late", op, name)

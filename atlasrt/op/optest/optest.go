@@ -49,6 +49,15 @@ type Options struct {
 	// side can end it. It may be called by another goroutine; nil: nobody asks.
 	Late     func(op, name string)
 	Patience time.Duration
+	// Progress is called before each case, with how many are done and how many there are; nil: nobody asks.
+	Progress func(done, total int, op, name string)
+}
+
+// tell calls Progress.
+func (o Options) tell(done, total int, op, name string) {
+	if o.Progress != nil {
+		o.Progress(done, total, op, name)
+	}
 }
 
 // watch calls Late if done is not called in time.
@@ -86,23 +95,32 @@ func Run(t Target, o Options) (Report, error) {
 		return report, err
 	}
 	defer j.close()
+	type wanted struct {
+		op, name string
+		judge    func() Result
+	}
+	var all []wanted
 	add := func(op, name string, judge func() Result) {
 		if o.wants(op, name) {
-			defer o.watch(op, name)()
-			report.Results = append(report.Results, judge())
+			all = append(all, wanted{op, name, judge})
 		}
 	}
 	for _, c := range cases(o, t.Persistent) {
 		add(c.Op, c.Name, func() Result { return j.judge(c) })
 	}
-	if t.Together {
-		return report, nil
+	if !t.Together {
+		for _, c := range batches(o) {
+			add(c.Op, c.Name, func() Result { return j.judgeRows(c) })
+		}
+		for _, c := range conversations(o) {
+			add("PagedAttention", c.name, func() Result { return j.judgeSplits(c) })
+		}
 	}
-	for _, c := range batches(o) {
-		add(c.Op, c.Name, func() Result { return j.judgeRows(c) })
-	}
-	for _, c := range conversations(o) {
-		add("PagedAttention", c.name, func() Result { return j.judgeSplits(c) })
+	for i, w := range all {
+		o.tell(i, len(all), w.op, w.name)
+		done := o.watch(w.op, w.name)
+		report.Results = append(report.Results, w.judge())
+		done()
 	}
 	return report, nil
 }
