@@ -121,7 +121,7 @@ func printConfig(w io.Writer, context *kong.Context) error {
 	}
 	t := table.New("setting", "value", "from")
 	for _, flag := range context.Flags() {
-		if flag.Name == "help" || flag.Name == "print-config" {
+		if slices.Contains([]string{"help", "print-config", "version"}, flag.Name) {
 			continue
 		}
 		from := given[flag]

@@ -9,20 +9,20 @@ import (
 
 // firstQuestion is what whoever starts a server in a terminal can paste into another one.
 func firstQuestion(address, model string, chats, keys bool) string {
-	route, asks := "/v1/chat/completions", map[string]any{"messages": []map[string]string{{"role": "user", "content": "Why is the sky blue?"}}}
+	route, asks := "/v1/chat/completions", `"messages": [{"role": "user", "content": "Why is the sky blue?"}]`
 	if !chats {
-		route, asks = "/v1/completions", map[string]any{"prompt": "The sky is blue because"}
+		route, asks = "/v1/completions", `"prompt": "The sky is blue because"`
 	}
-	asks["model"], asks["max_tokens"] = model, 60
-	body, err := json.Marshal(asks)
+	name, err := json.Marshal(model)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	key := ""
+	lines := []string{"curl http://" + reachable(address) + route, "-H 'content-type: application/json'"}
 	if keys {
-		key = " -H 'authorization: Bearer KEY'"
+		lines = append(lines, "-H 'authorization: Bearer KEY'")
 	}
-	return fmt.Sprintf("\nAsk it in another terminal (Ctrl-C here stops the server):\n\n  curl http://%s%s -H 'content-type: application/json'%s \\\n    -d %s\n\n", reachable(address), route, key, quoted(string(body)))
+	lines = append(lines, "-d "+quoted(fmt.Sprintf(`{"model": %s, "max_tokens": 60,`+"\n        "+`%s}`, name, asks)))
+	return "\nAsk it from another terminal (Ctrl-C here stops the server):\n\n  " + strings.Join(lines, " \\\n    ") + "\n\n"
 }
 
 // reachable is where this machine reaches an address that a server listens on.

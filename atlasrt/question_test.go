@@ -25,11 +25,11 @@ func TestFirstQuestion(t *testing.T) {
 	for _, c := range cases {
 		text := firstQuestion(c.address, c.model, c.chats, c.keys)
 		_, command, _ := strings.Cut(text, "curl ")
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+command).Output()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\0' `+command).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		words := strings.Split(strings.TrimSpace(string(out)), "\n")
+		words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 		var body struct {
 			Model    string
 			Prompt   string

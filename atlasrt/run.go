@@ -92,7 +92,7 @@ func greeting(model, hardware string, context int) string {
 	if model == "" {
 		model = "a made-up model"
 	}
-	return fmt.Sprintf("%s on %s, with a context of %d tokens.\n/help lists the commands; Ctrl-C ends an answer, and /bye, Ctrl-D or a second Ctrl-C the program.\n", model, hardware, context)
+	return fmt.Sprintf("%s on %s, with a context of %d tokens.\n/help lists the commands; Ctrl-C ends an answer; /bye, or Ctrl-C again, leaves.\n", model, hardware, context)
 }
 
 // question is the prompt of the command line with what a file or a pipe holds after it. Other kinds of standard input, such as

@@ -8,13 +8,14 @@ import (
 )
 
 const help = `/set             settings, their values and where these come from
-/set NAME VALUE  change a setting; the value "default" takes it back
+/set NAME VALUE  change a setting; "default" as the value takes it back
 /clear           forget what was said
 /help            this text
 /bye             leave; so do Ctrl-D, and Ctrl-C where nothing is entered
 
-Text of several lines stands between """ and """. Pasted lines are one question, which Enter sends.
-Ctrl-C ends an answer. A line that begins with a space is asked even where a / follows.
+Ctrl-C ends an answer, and a second one the program. Text of several lines
+stands between """ and """; pasted lines are one question, which Enter sends.
+A line that begins with a space is asked even where a / follows.
 `
 
 // command does what a line that begins with a slash says.
