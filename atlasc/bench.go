@@ -88,13 +88,10 @@ func (c *benchCommand) measure(env *environment) (*bench.File, error) {
 	flags.JSON = true
 	for i := range c.Runs {
 		if env.terminal {
-			fmt.Fprintf(env.stderr, "\r\033[Krun %d of %d", i+1, c.Runs)
+			fmt.Fprintf(env.stderr, "run %d of %d\n", i+1, c.Runs) // whose own progress comes below
 		}
 		var out bytes.Buffer
 		err := flags.runtime(env, &out, "bench")
-		if env.terminal {
-			fmt.Fprint(env.stderr, "\r\033[K")
-		}
 		if err != nil {
 			return nil, err
 		}

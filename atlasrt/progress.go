@@ -55,8 +55,9 @@ func (p *progress) Steps(total int) (begin func(what string)) {
 	var what atomic.Value
 	what.Store("")
 	name := decor.Any(func(decor.Statistics) string { return what.Load().(string) + " " })
-	left := decor.AverageETA(decor.ET_STYLE_GO)
-	bar := p.AddBar(int64(total), mpb.BarRemoveOnComplete(), mpb.PrependDecorators(name), mpb.AppendDecorators(decor.CountersNoUnit("%d of %d done, "), left, decor.Name(" left")))
+	start := time.Now()
+	left := decor.Any(func(s decor.Statistics) string { return stepsLeft(time.Since(start), s.Current, s.Total) })
+	bar := p.AddBar(int64(total), mpb.BarRemoveOnComplete(), mpb.PrependDecorators(name), mpb.AppendDecorators(decor.CountersNoUnit("%d of %d done"), left))
 	p.bars["steps"] = bar
 	begun := int64(0)
 	return func(next string) {
@@ -64,6 +65,14 @@ func (p *progress) Steps(total int) (begin func(what string)) {
 		what.Store(next)
 		begun++
 	}
+}
+
+// stepsLeft says how long the steps that are left may take; nothing before one is done.
+func stepsLeft(elapsed time.Duration, done, total int64) string {
+	if done <= 0 || done >= total {
+		return ""
+	}
+	return ", about " + (elapsed * time.Duration(total-done) / time.Duration(done)).Round(time.Second).String() + " left"
 }
 
 // Cases gives a function that says which of many cases begins.

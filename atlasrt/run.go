@@ -44,18 +44,23 @@ func (c *runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	talks := question == "" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+	notes := os.Stderr
+	if !term.IsTerminal(int(notes.Fd())) && term.IsTerminal(int(os.Stdout.Fd())) && term.IsTerminal(int(os.Stdin.Fd())) {
+		notes = os.Stdout // where somebody sees them
+	}
+	talks := question == "" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(notes.Fd()))
 	history := &repl.History{}
 	if talks {
 		if history, err = c.history(); err != nil {
 			return err
 		}
 	}
-	m, err := c.load(context.Background(), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	m, err := c.load(context.Background(), log)
 	if err != nil {
 		return err
 	}
-	text, err := c.text(m.Checkpoint, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	text, err := c.text(m.Checkpoint, log)
 	if err != nil {
 		return err
 	}
@@ -69,15 +74,15 @@ func (c *runCommand) Run() error {
 		return err
 	}
 	a := answerer{text: text, generator: text.Generator(e, m), settings: settings, stats: c.Stats}
-	talk := &repl.Conversation{Notes: os.Stderr, Settings: settings, Answer: a.answer}
+	talk := &repl.Conversation{Notes: notes, Settings: settings, Answer: a.answer}
 	switch {
 	case question != "":
 		return talk.Ask(question)
 	case !talks:
 		return talk.Plain(os.Stdin)
 	}
-	fmt.Fprint(os.Stderr, greeting(c.name(), m.Target.Bundle.Hardware, m.Sizes.MaxContext))
-	talk.Lines = repl.NewTerminal(screen(), history)
+	fmt.Fprint(notes, greeting(c.name(), m.Target.Bundle.Hardware, m.Sizes.MaxContext))
+	talk.Lines = repl.NewTerminal(screen(notes), history)
 	if err := talk.Run(); err != nil {
 		return err
 	}
@@ -148,9 +153,9 @@ func (c *runCommand) history() (*repl.History, error) {
 
 // screen is the terminal that the program was started in. While keys come one by one, a signal that ends the program leaves the
 // terminal as it was.
-func screen() repl.Screen {
+func screen(draw *os.File) repl.Screen {
 	fd := int(os.Stdin.Fd())
-	return repl.Screen{Keys: os.Stdin, Draw: os.Stderr, Size: func() (int, int, error) { return term.GetSize(fd) }, Raw: func() (func() error, error) {
+	return repl.Screen{Keys: os.Stdin, Draw: draw, Size: func() (int, int, error) { return term.GetSize(fd) }, Raw: func() (func() error, error) {
 		before, err := term.MakeRaw(fd)
 		if err != nil {
 			return nil, err

@@ -37,6 +37,14 @@ func TestTablesFit(t *testing.T) {
 		{"sampling", func(w io.Writer) error {
 			return printSampling(w, []instance.Setting{{Name: long, Value: long, From: long}})
 		}},
+		{"list", func(w io.Writer) error {
+			return printModels(w, []listed{{Model: long, Format: "safetensors", Stored: "BF16", Bytes: 1 << 50, Context: 1 << 30, State: modelUnserved, Reason: long + " " + long}}, long)
+		}},
+		{"list of nothing", func(w io.Writer) error { return printModels(w, nil, long) }},
+		{"inspect", func(w io.Writer) error {
+			return printTensors(w, []readTensor{{long + ".1.a", long, long, long}, {long + ".3.a", long, long, long}}, false)
+		}},
+		{"inspect --all", func(w io.Writer) error { return printTensors(w, []readTensor{{long, long, long, long}}, true) }},
 		{"--print-config", func(w io.Writer) error {
 			_, context, err := parse(t, "serve", "--model", long, "--hosts", long, "--kernels", t.TempDir())
 			if err != nil {
