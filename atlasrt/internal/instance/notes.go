@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -15,10 +16,11 @@ import (
 // is neither read nor listed is named at load.
 var effectless = struct{ config, generation, tokenizer, metadata []string }{
 	config: []string{
-		"architectures", "torch_dtype", "dtype", "transformers_version", "_name_or_path", "name_or_path", "auto_map", "_commit_hash", "unsloth_*", // describe the file
+		"architectures", "torch_dtype", "dtype", "transformers_version", "_name_or_path", "name_or_path", "auto_map", "_commit_hash", "unsloth_*", "is_llama_config", // describe the file
 		"initializer_range", "*_dropout", "*_pdrop", "gradient_checkpointing", "router_aux_loss_coef", "pretraining_tp", // for training
 		"use_cache", "output_attentions", "output_hidden_states", "output_router_logits", "return_dict", "return_dict_in_generate", "torchscript",
-		"attn_implementation", "_attn_implementation*", "use_flash_attn*", "chunk_size_feed_forward", "is_decoder", "tie_encoder_decoder", // how a program runs it
+		"attn_implementation", "_attn_implementation*", "use_flash_attn*", "chunk_size_feed_forward", "is_decoder", "tie_encoder_decoder", "transformers.js_config", // how a program runs it
+		"use_mrope",                                    // turns text as without it
 		"bos_token_id", "eos_token_id", "pad_token_id", // read with the tokenizer
 		"id2label", "label2id", "num_labels", "problem_type", // for other heads
 		"quantization", "quantization_config.*", // the tensors that are there decide
@@ -65,7 +67,17 @@ func (p *Prepared) Unread() []string {
 		generation = append(generation, field.Tag.Get("json"))
 	}
 	lines = unread(lines, "generation_config.json", keys(assets.GenerationConfig), append(generation, effectless.generation...))
-	return unread(lines, "tokenizer_config.json", keys(assets.TokenizerConfig), effectless.tokenizer)
+	tokenizer := slices.DeleteFunc(keys(assets.TokenizerConfig), func(key string) bool { return key == splitSpecial && isFalse(assets.TokenizerConfig, key) })
+	return unread(lines, "tokenizer_config.json", tokenizer, effectless.tokenizer)
+}
+
+// splitSpecial is a switch that has no effect here, and that published files turn off.
+const splitSpecial = "split_special_tokens"
+
+// isFalse reports whether a key of a JSON object, which can be read, is false.
+func isFalse(text []byte, key string) bool {
+	var values map[string]any
+	return json.Unmarshal(text, &values) == nil && values[key] == false
 }
 
 // keys lists the keys of a JSON object; one that cannot be read has none here, and an error where it is used.

@@ -123,6 +123,7 @@ func TestNotes(t *testing.T) {
 			"generation_config.json: keys with no effect here: num_beams"},
 		{"tokenizer", `"model_type": "qwen2"`, map[string]string{"tokenizer_config.json": `{"tokenizer_class": "X", "bos_token": "<s>", "split_special_tokens": true}`}, "",
 			"tokenizer_config.json: keys with no effect here: split_special_tokens"},
+		{"tokenizer switched off", `"model_type": "qwen2"`, map[string]string{"tokenizer_config.json": `{"tokenizer_class": "X", "split_special_tokens": false}`}, "", ""},
 		{"many", `"model_type": "qwen2", ` + fmt.Sprintf(many, numbers...) + `"z": 1`, nil, "", "k119 and 11 more"},
 	}
 	for _, c := range cases {
@@ -174,6 +175,13 @@ func TestPublishedConfigsNeedNoNotes(t *testing.T) {
 		{"Qwen 3 MoE", `"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "attention_bias": false, "decoder_sparse_step": 1, "head_dim": 8, "max_position_embeddings": 40960, "max_window_layers": 48,
 			"mlp_only_layers": [], "moe_intermediate_size": 16, "norm_topk_prob": true, "num_experts": 4, "num_experts_per_tok": 2, "output_router_logits": false, "rope_scaling": null, "rope_theta": 1000000.0,
 			"router_aux_loss_coef": 0.001, "sliding_window": null, "use_sliding_window": false`},
+		{"Qwen 3 Coder", `"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "attention_bias": false, "decoder_sparse_step": 1, "head_dim": 8, "max_position_embeddings": 262144, "max_window_layers": 28,
+			"mlp_only_layers": [], "moe_intermediate_size": 16, "norm_topk_prob": true, "num_experts": 4, "num_experts_per_tok": 2, "output_router_logits": false, "qkv_bias": false, "rope_scaling": null,
+			"rope_theta": 10000000, "router_aux_loss_coef": 0.0, "shared_expert_intermediate_size": 0, "sliding_window": null, "use_qk_norm": true, "use_sliding_window": false`},
+		{"SmolLM 2", `"architectures": ["LlamaForCausalLM"], "model_type": "llama", "attention_bias": false, "is_llama_config": true, "max_position_embeddings": 8192, "mlp_bias": false, "pad_token_id": 2,
+			"pretraining_tp": 1, "rope_interleaved": false, "rope_scaling": null, "rope_theta": 100000, "transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16"}}`},
+		{"R1 distilled", `"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "max_position_embeddings": 131072, "max_window_layers": 21, "rope_theta": 10000, "sliding_window": 4096, "use_mrope": false,
+			"use_sliding_window": false`},
 		{"transformers 5", `"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "dtype": "bfloat16", "layer_types": ["full_attention", "full_attention"], "max_position_embeddings": 32768, "max_window_layers": 28,
 			"pad_token_id": null, "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}, "sliding_window": null, "use_sliding_window": false`},
 	}

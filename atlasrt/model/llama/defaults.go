@@ -19,6 +19,7 @@ func defaults(modelType string) nn.Config {
 			Hidden: 4096, Layers: 32, Heads: 32, KVHeads: 32, Intermediate: 22016, Vocab: 151936, MaxPositions: 32768,
 			Eps: 1e-6, Activation: "silu", Rotary: nn.Rotary{Theta: 10000},
 			Windows: nn.LaterWindows, SlidingWindow: &window, UseSlidingWindow: &off, MaxWindowLayers: 28,
+			Inherent: map[string]string{"qkv_bias": "true"},
 		}
 	}
 	return nn.Config{

@@ -30,8 +30,9 @@ type Config struct {
 	LayerTypes       []string `json:"layer_types"`
 	Rotary
 
-	Windows Windows  `json:"-"` // of the family's class
-	Assumed []string `json:"-"` // what was taken for granted, for people
+	Windows  Windows           `json:"-"` // of the family's class
+	Inherent map[string]string `json:"-"` // settings of kindred models, with the JSON value that says what this family does anyway
+	Assumed  []string          `json:"-"` // what was taken for granted, for people
 
 	known, ignored []string // keys
 }

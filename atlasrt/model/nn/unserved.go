@@ -27,6 +27,7 @@ var unserved = map[string][]string{
 	"clip_qkv":                        nil, // OLMo
 	"use_qk_norm":                     nil, // Cohere, Hunyuan
 	"qk_layernorm":                    nil, // StableLM, Phi
+	"qkv_bias":                        nil, // Qwen, where the class has no such switch
 	"use_bias":                        nil,
 	"lm_head_bias":                    nil,
 	"alibi":                           nil,
@@ -74,7 +75,7 @@ func refuseUnserved(values map[string]any, c *Config) (neutral []string, err err
 			value, given := values[key]
 			switch {
 			case !given || slices.Contains(c.known, prefix+key):
-			case value == nil, table[key] == nil && empty(value), slices.ContainsFunc(table[key], func(text string) bool { return equal(value, text) }):
+			case value == nil, table[key] == nil && empty(value), c.inherent(prefix+key, value), slices.ContainsFunc(table[key], func(text string) bool { return equal(value, text) }):
 				neutral = append(neutral, prefix+key)
 			default:
 				problems = append(problems, fmt.Errorf("%s%s is %s, which changes the mathematics and is not served for model_type %q", prefix, key, show(value), c.ModelType))
@@ -87,6 +88,12 @@ func refuseUnserved(values map[string]any, c *Config) (neutral []string, err err
 		check(inside, object+".", unservedScaling)
 	}
 	return neutral, errors.Join(problems...)
+}
+
+// inherent reports whether a setting says what the family does anyway.
+func (c *Config) inherent(key string, value any) bool {
+	text, ok := c.Inherent[key]
+	return ok && equal(value, text)
 }
 
 // empty reports whether Python counts a value as false.

@@ -36,6 +36,7 @@ func ReadConfig(file string, data []byte) (*Config, error) {
 			Hidden: 2048, Layers: 24, Heads: 32, KVHeads: 4, Intermediate: 6144, Vocab: 151936, MaxPositions: 32768,
 			Eps: 1e-6, Activation: "silu", Rotary: nn.Rotary{Theta: 10000},
 			Windows: nn.SwitchedWindow, SlidingWindow: &window, UseSlidingWindow: &off,
+			Inherent: map[string]string{"use_qk_norm": "true"},
 		},
 		Experts: defaultExperts, TopK: 8, ExpertIntermediate: 768, SparseStep: 1,
 	})
