@@ -13,7 +13,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
-// Defaults are what a checkpoint's generation_config.json says about sampling; nil where it says nothing.
+// Defaults are what a checkpoint's generation_config.json, or its general.sampling keys, say about sampling; nil where they say
+// nothing.
 type Defaults struct {
 	Temperature       *float32 `json:"temperature"`
 	TopP              *float32 `json:"top_p"`
@@ -51,15 +52,21 @@ type generation struct {
 	ends []int // eos_token_id
 }
 
-// parseGeneration reads a generation_config.json. A field that makes no sense is left out and costs a note; a file that
+// generationFile and generationKeys are what settings of sampling are said to come from.
+const (
+	generationFile = "generation_config.json"
+	generationKeys = "general.sampling" // of a GGUF file
+)
+
+// parseGeneration reads a generation_config.json, which from names. A field that makes no sense is left out and costs a note; a file that
 // is no JSON object is an error.
-func parseGeneration(text []byte) (g generation, notes []string, err error) {
+func parseGeneration(from string, text []byte) (g generation, notes []string, err error) {
 	if text == nil {
 		return g, nil, nil
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return g, nil, fmt.Errorf("generation_config.json: %w", err)
+		return g, nil, fmt.Errorf("%s: %w", from, err)
 	}
 	readers := map[string]func(json.RawMessage) error{
 		"temperature":        number(&g.Temperature, func(p *sample.Params) *float32 { return &p.Temperature }),
@@ -76,7 +83,7 @@ func parseGeneration(text []byte) (g generation, notes []string, err error) {
 			continue
 		}
 		if err := readers[name](value); err != nil {
-			notes = append(notes, fmt.Sprintf("generation_config.json: %s is %.40s, which %v: it is not used", name, value, err))
+			notes = append(notes, fmt.Sprintf("%s: %s is %.40s, which %v: it is not used", from, name, value, err))
 		}
 	}
 	return g, notes, nil

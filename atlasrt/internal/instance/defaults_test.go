@@ -39,7 +39,7 @@ func TestSamplingOfGenerationConfig(t *testing.T) {
 		{"no ids", `{"eos_token_id": [1.5]}`, sample.Defaults(), "eos_token_id is [1.5]"},
 	}
 	for _, c := range cases {
-		g, notes, err := parseGeneration([]byte(c.file))
+		g, notes, err := parseGeneration(generationFile, []byte(c.file))
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -55,7 +55,7 @@ func TestSamplingOfGenerationConfig(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"", "[]", "{"} {
-		if _, _, err := parseGeneration([]byte(file)); err == nil {
+		if _, _, err := parseGeneration(generationFile, []byte(file)); err == nil {
 			t.Errorf("%q gives no error", file)
 		}
 	}
@@ -65,7 +65,7 @@ func FuzzGenerationConfig(f *testing.F) {
 	f.Add([]byte(`{"temperature": "0.6", "top_k": 50.0, "do_sample": 1, "eos_token_id": [1, "2"]}`))
 	f.Add([]byte(`{"temperature": -1e400, "top_p": "x", "eos_token_id": {}}`))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		g, _, err := parseGeneration(file)
+		g, _, err := parseGeneration(generationFile, file)
 		if err != nil {
 			return
 		}

@@ -37,7 +37,9 @@ var effectless = struct{ config, generation, tokenizer, metadata []string }{
 		"trust_remote_code", "use_default_system_prompt", "vocab_file", "vocab_size", "response_schema", "response_template", // of other programs and tasks
 	},
 	metadata: []string{
-		"general.*", "quantize.*", "split.*", // describe the file
+		"general.[^s]*", "general.s[^a]*", "quantize.*", "split.*", // describe the file; general.sampling does not
+		"tokenizer.ggml.fim_*_token_id", "tokenizer.ggml.prefix_token_id", "tokenizer.ggml.suffix_token_id", "tokenizer.ggml.middle_token_id", // for filling in the middle
+		"tokenizer.ggml.precompiled_charsmap", "tokenizer.ggml.remove_extra_whitespaces", // of other kinds of tokenizers
 		"*.vocab_size", "*.rope.scaling.finetuned", "*.tensor_data_layout", // the embedding has as many rows; says how the model came to be; llama.cpp writes one layout
 		"*.rope.dimension_sections",                                                                     // of time, height and width, which are one for text
 		"tokenizer.huggingface.json", "tokenizer.ggml.token_type_count", "tokenizer.ggml.add_sep_token", // for encoders
@@ -66,7 +68,7 @@ func (p *Prepared) Unread() []string {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Defaults]()) {
 		generation = append(generation, field.Tag.Get("json"))
 	}
-	lines = unread(lines, "generation_config.json", keys(assets.GenerationConfig), append(generation, effectless.generation...))
+	lines = unread(lines, generationFile, keys(assets.GenerationConfig), append(generation, effectless.generation...))
 	tokenizer := slices.DeleteFunc(keys(assets.TokenizerConfig), func(key string) bool { return key == splitSpecial && isFalse(assets.TokenizerConfig, key) })
 	return unread(lines, "tokenizer_config.json", tokenizer, effectless.tokenizer)
 }

@@ -141,7 +141,8 @@ func TestUnreadMetadata(t *testing.T) {
 	keys := map[string]any{
 		"general.architecture": "llama", "general.name": "x", "llama.block_count": 1, "llama.context_length": 64, "llama.embedding_length": 32, "llama.feed_forward_length": 64,
 		"llama.attention.head_count": 2, "llama.attention.layer_norm_rms_epsilon": uint32(0x358637bd), "llama.vocab_size": 50, "llama.rope.dimension_count": 16,
-		"llama.attention.sliding_window": 8, "llama.foo": 1, "other.key": "x", "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.foo": 3, "quantize.imatrix.file": "x",
+		"llama.attention.sliding_window": 8, "llama.foo": 1, "other.key": "x", "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.foo": 3, "quantize.imatrix.file": "x", "general.size_label": "1B", "general.source.url": "x",
+		"general.sampling.mirostat": 1, "tokenizer.ggml.fim_pre_token_id": 3,
 		"llama.rope.scaling.type": "yarn",
 	}
 	checkpoint, err := weights.Open(smallGGUF(t, keys, map[string][]uint64{"token_embd.weight": {32, 50}}))
@@ -150,7 +151,7 @@ func TestUnreadMetadata(t *testing.T) {
 	}
 	defer checkpoint.Close()
 	p := &Prepared{Checkpoint: checkpoint}
-	const unread = "x.gguf: keys with no effect here: llama.attention.sliding_window, llama.foo, other.key, tokenizer.ggml.foo"
+	const unread = "x.gguf: keys with no effect here: general.sampling.mirostat, llama.attention.sliding_window, llama.foo, other.key, tokenizer.ggml.foo"
 	if got := strings.Join(p.Unread(), "\n"); got != unread {
 		t.Errorf("got  %s\nwant %s", got, unread)
 	}

@@ -41,7 +41,6 @@ type Setting struct{ Name, Value, From string }
 
 // Sampling lists what Params holds.
 func (t *Text) Sampling() []Setting {
-	const checkpoint = "generation_config.json"
 	preset := "preset " + t.Preset.Name
 	p := t.Params()
 	var all []Setting
@@ -49,9 +48,9 @@ func (t *Text) Sampling() []Setting {
 		from := "default"
 		switch {
 		case t.Defaults.greedy() && name == "temperature":
-			from = checkpoint + ": do_sample is false"
+			from = t.From + ": do_sample is false"
 		case stated:
-			from = checkpoint
+			from = t.From
 		case recommended && !t.Defaults.greedy():
 			from = preset
 		}

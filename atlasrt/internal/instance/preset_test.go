@@ -29,7 +29,7 @@ func TestCheckpointBeatsPreset(t *testing.T) {
 		{"no sampling", Defaults{Sample: &no}, preset, sample.Params{Temperature: 0, TopP: 1, RepetitionPenalty: 1}, "generation_config.json: default default default default"},
 	}
 	for _, c := range cases {
-		text := Text{Defaults: c.checkpoint, Preset: c.preset}
+		text := Text{From: generationFile, Defaults: c.checkpoint, Preset: c.preset}
 		if got := text.Params(); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}

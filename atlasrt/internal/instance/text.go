@@ -19,6 +19,7 @@ type Text struct {
 	Source    string         // what Template was read from
 	End       []int32
 	Defaults  Defaults
+	From      string   // what Defaults was read from
 	Preset    Preset   // of values that Defaults does not have
 	Notes     []string // what was assumed about the files and may be wrong: one line each, for a log
 	Details   []string // what was added to the files and harms nothing, likewise
@@ -62,7 +63,11 @@ func OpenText(c weights.Checkpoint) (*Text, error) {
 			return nil, fmt.Errorf("the checkpoint's chat template: %w", err)
 		}
 	}
-	generation, notes, err := parseGeneration(assets.GenerationConfig)
+	t.From = generationFile
+	if assets.Vocabulary != nil {
+		t.From = generationKeys
+	}
+	generation, notes, err := parseGeneration(t.From, assets.GenerationConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ const (
 // Assets is what belongs to a model besides weights and configuration: the texts of its files, nil where there is none.
 // A byte order mark is left out, and lines of templates and merges end in \n alone.
 type Assets struct {
-	GenerationConfig []byte // generation_config.json: sampling defaults and end tokens
+	GenerationConfig []byte // generation_config.json: sampling defaults and end tokens; of a GGUF file, what its general.sampling keys say
 	Tokenizer        []byte // tokenizer.json
 	TokenizerConfig  []byte // tokenizer_config.json
 	SpecialTokensMap []byte // special_tokens_map.json

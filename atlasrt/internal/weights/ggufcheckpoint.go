@@ -17,6 +17,8 @@ type ggufCheckpoint struct {
 	places map[string]place
 	notes  []string
 	used   Tracker
+
+	generation []byte // as a generation_config.json
 }
 
 func openGGUF(path string, notes ...string) (Checkpoint, error) {
@@ -73,7 +75,8 @@ func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ggufCheckpoint{file: file, config: config, places: places, notes: vocabularyNotes(file)}, nil
+	generation, notes := ggufGeneration(file)
+	return &ggufCheckpoint{file: file, config: config, places: places, notes: append(vocabularyNotes(file), notes...), generation: generation}, nil
 }
 
 func (c *ggufCheckpoint) Config() *Config { return c.config.Fresh() }
@@ -154,7 +157,7 @@ func (c *ggufCheckpoint) Assets() (Assets, error) {
 	if err != nil {
 		return Assets{}, fmt.Errorf("%s: %w", c.file.Path(), err)
 	}
-	a := Assets{Vocabulary: vocabulary}
+	a := Assets{Vocabulary: vocabulary, GenerationConfig: c.generation}
 	a.Name, _ = c.file.String("general.name") // a name that is no text is none
 	if vocabulary.ChatTemplate != "" {
 		a.ChatTemplate = []byte(vocabulary.ChatTemplate)
