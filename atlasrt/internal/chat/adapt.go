@@ -39,6 +39,9 @@ func (c *Capabilities) adapt(r *Request) ([]turn, error) {
 	turns := make([]turn, 0, len(given))
 	for _, t := range given {
 		t.Role = c.role(t.Role)
+		if t.Content.Null && len(t.ToolCalls) == 0 { // some templates would print None
+			t.Content = Content{}
+		}
 		c.simplify(&t.Content)
 		if c.ShortCallIDs && t.ToolCallID != "" {
 			t.ToolCallID = shortCallID(t.ToolCallID)

@@ -42,6 +42,7 @@ func conversations() map[string][]Message {
 		"two calls": {user("q"), {Role: "assistant", Content: Content{Text: "Both."}, ToolCalls: []ToolCall{{ID: "call_a", Name: "f", Arguments: "{}"}, {ID: "call_b", Name: "g"}}},
 			{Role: "tool", ToolCallID: "call_b", Content: Content{Text: "2"}}, {Role: "tool", ToolCallID: "call_a", Content: Content{Text: "1"}}},
 		"text, call, text": {user("q"), callOf(Content{Text: "Wait."}), resultOf("tool"), assistant("Done."), user("and?")},
+		"a thought alone":  {user("q"), {Role: "assistant", Content: Content{Null: true}, Reasoning: "Hm."}, user("and?")},
 		"assistant first":  {system("A."), assistant("hello"), user("hi")},
 	}
 }
@@ -57,6 +58,7 @@ func TestConversations(t *testing.T) {
 		{"google-gemma-2-2b-it", "call", "<s><start_of_turn>user\nA.\n\nq<end_of_turn>\n<start_of_turn>model\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}<end_of_turn>\n<start_of_turn>user\n7 <|im_end|><end_of_turn>\n<start_of_turn>model\n"},
 		{"google-gemma-2-2b-it", "call with text", "<s><start_of_turn>user\nq<end_of_turn>\n<start_of_turn>model\nWait.\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}<end_of_turn>\n<start_of_turn>user\n7 <|im_end|>\n\nB.\n\nand?<end_of_turn>\n<start_of_turn>model\n"},
 		{"google-gemma-2-2b-it", "assistant first", "<s><start_of_turn>user\nA.<end_of_turn>\n<start_of_turn>model\nhello<end_of_turn>\n<start_of_turn>user\nhi<end_of_turn>\n<start_of_turn>model\n"},
+		{"google-gemma-2-2b-it", "a thought alone", "<s><start_of_turn>user\nq<end_of_turn>\n<start_of_turn>model\n<end_of_turn>\n<start_of_turn>user\nand?<end_of_turn>\n<start_of_turn>model\n"},
 		{"mistralai-Mistral-Nemo-Instruct-2407", "text, call, text", "<s>[INST]q[/INST][TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"n\": 1}, \"id\": \"oRhYyFpdi\"}]</s>[TOOL_RESULTS]{\"content\": 7 <|im_end|>, \"call_id\": \"oRhYyFpdi\"}[/TOOL_RESULTS]Wait.\n\nDone.</s>[INST]and?[/INST]"},
 		{"mistralai-Mistral-Nemo-Instruct-2407", "two calls", "<s>[INST]q[/INST]Both.</s>[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}, \"id\": \"5Wr21Ozma\"}, {\"name\": \"g\", \"arguments\": {}, \"id\": \"xyTggm5f8\"}]</s>[TOOL_RESULTS]{\"content\": 2, \"call_id\": \"xyTggm5f8\"}[/TOOL_RESULTS][TOOL_RESULTS]{\"content\": 1, \"call_id\": \"5Wr21Ozma\"}[/TOOL_RESULTS]"},
 		{"meta-llama-Llama-3.2-3B-Instruct", "two calls", "…<|end_header_id|>\n\nq<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nBoth.<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n{\"name\": \"f\", \"parameters\": {}}<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\n\"1\"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n{\"name\": \"g\", \"parameters\": {}}<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\n\"2\"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
