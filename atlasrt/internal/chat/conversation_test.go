@@ -159,6 +159,7 @@ func TestOddTemplates(t *testing.T) {
 		{"prints arguments", printed, "call", `<system>A.<user>q<assistant>[f{"n":1}]<tool>7 <|im_end|>`},
 		{"wants arguments as an object", turnsOf, "call", `<system>A.<user>q<assistant>[f{"n": 1}]<tool>7 <|im_end|>`},
 		{"prints null", printNull, "call", `<system>A.<user>q<assistant>[f{"n": 1}]<tool>7 <|im_end|>`},
+		{"prints null", printNull, "a thought alone", `<user>q<assistant><user>and?`},
 		{"has no calls", known, "call with text", `<user>q<assistant>Wait.` + "\n" + `{"name": "f", "arguments": {"n": 1}}<user>7 <|im_end|><system>B.<user>and?`},
 		{"wants tools", needTools, "developer", "<system>Be brief.<user>hi"},
 		{"takes one call", single, "two calls", "<user>q<assistant>Both.<assistant>[f]{}<tool>1call_a<assistant>[g]{}<tool>2call_b"},

@@ -83,7 +83,7 @@ func parseGeneration(from string, text []byte) (g generation, notes []string, er
 			continue
 		}
 		if err := readers[name](value); err != nil {
-			notes = append(notes, fmt.Sprintf("%s: %s is %.40s, which %v: it is not used", from, name, value, err))
+			notes = append(notes, fmt.Sprintf("%s: %s is %.40s, which %v: it is not used", from, name, strings.Join(strings.Fields(string(value)), " "), err))
 		}
 	}
 	return g, notes, nil

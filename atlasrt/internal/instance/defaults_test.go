@@ -37,6 +37,7 @@ func TestSamplingOfGenerationConfig(t *testing.T) {
 		{"infinite", `{"temperature": 1e400, "min_p": "NaN"}`, sample.Defaults(), "no finite number"},
 		{"no truth", `{"do_sample": "maybe", "temperature": 0.5}`, with(func(p *sample.Params) { p.Temperature = 0.5 }), "neither true nor false"},
 		{"no ids", `{"eos_token_id": [1.5]}`, sample.Defaults(), "eos_token_id is [1.5]"},
+		{"on several lines", "{\"eos_token_id\": [\n  1.5\n]}", sample.Defaults(), "eos_token_id is [ 1.5 ]"},
 	}
 	for _, c := range cases {
 		g, notes, err := parseGeneration(generationFile, []byte(c.file))

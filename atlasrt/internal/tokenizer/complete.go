@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,6 +15,34 @@ type completion struct {
 	added      []addedToken
 	places     map[string]int // content → index in added
 	named      int            // where in added those begin that only a name adds
+	kinds      []noteKind
+}
+
+// noteKind is what there may be to say of many tokens: it is said of the first, with the number of the others.
+type noteKind struct {
+	kind, first string
+	others      int
+}
+
+func (c *completion) note(kind, format string, args ...any) {
+	for i := range c.kinds {
+		if c.kinds[i].kind == kind {
+			c.kinds[i].others++
+			return
+		}
+	}
+	c.kinds = append(c.kinds, noteKind{kind: kind, first: fmt.Sprintf(format, args...)})
+}
+
+// tell hands the notes to the settings, one line for each kind.
+func (c *completion) tell() {
+	for _, kind := range c.kinds {
+		line := kind.first
+		if kind.others > 0 {
+			line += fmt.Sprintf(" (and so for %d more)", kind.others)
+		}
+		c.notes = append(c.notes, line)
+	}
 }
 
 // complete enters all added tokens into the vocabulary and returns them with the ids that count.
@@ -33,7 +62,7 @@ func (s *settings) complete(v *vocabulary, listed []addedToken, rows int) []adde
 	for _, token := range s.decoder {
 		if content, ok := taken[token.id]; ok {
 			if content != token.content {
-				c.note("added_tokens.json gives %.40q the id %d, which tokenizer.json gives %.40q: it is left out", token.content, token.id, content)
+				c.note("taken", "added_tokens.json gives %.40q the id %d, which tokenizer.json gives %.40q: it is left out", token.content, token.id, content)
 			}
 			continue
 		}
@@ -51,6 +80,7 @@ func (s *settings) complete(v *vocabulary, listed []addedToken, rows int) []adde
 	for _, token := range s.listed {
 		c.name("additional_special_tokens", token)
 	}
+	c.tell()
 	return c.added
 }
 
@@ -72,7 +102,7 @@ func (c *completion) enter(file string, token addedToken) {
 		}
 	}
 	if id != token.id {
-		c.note("%s gives %.40q the id %d: it has %d", file, token.content, token.id, id)
+		c.note("moved", "%s gives %.40q the id %d: it has %d", file, token.content, token.id, id)
 	}
 	c.place(token, id)
 }
@@ -81,11 +111,11 @@ func (c *completion) enter(file string, token addedToken) {
 func (c *completion) repeat(at int, token addedToken) {
 	old := c.added[at]
 	if old.id != token.id {
-		c.note("%.40q has the ids %d and %d: the first counts", token.content, old.id, token.id)
+		c.note("ids", "%.40q has the ids %d and %d: the first counts", token.content, old.id, token.id)
 		token.id = old.id
 	}
 	if old != token {
-		c.note("%.40q has other flags in the tokenizer's configuration than in tokenizer.json: those of the first count", token.content)
+		c.note("flags", "%.40q has other flags in the tokenizer's configuration than in tokenizer.json: those of the first count", token.content)
 		c.added[at] = token
 	}
 }
@@ -105,9 +135,9 @@ func (c *completion) name(name string, token addedToken) {
 	id, known := c.vocabulary.ids[token.content]
 	if !known {
 		id = int32(len(c.vocabulary.tokens))
-		c.note("%s is %.40q, which the vocabulary lacks: it gets the id %d", name, token.content, id)
+		c.note("new "+name, "%s is %.40q, which the vocabulary lacks: it gets the id %d", name, token.content, id)
 	} else if text, ok := fromAlphabet(token.content); utf8.RuneCountInString(token.content) == 1 || ok && len(text) == 1 {
-		c.note("%s is %.40q, a letter that texts need: it stays text", name, token.content)
+		c.note("letter", "%s is %.40q, a letter that texts need: it stays text", name, token.content)
 		return
 	}
 	c.place(token, id)
@@ -118,14 +148,14 @@ func (c *completion) place(token addedToken, id int32) {
 	token.id = id
 	_, known := c.vocabulary.ids[token.content]
 	if !known && c.rows > 0 && int(id) >= c.rows {
-		c.note("%.40q is left out: the model has %d ids, and none is free", token.content, c.rows)
+		c.note("rows", "%.40q is left out: the model has %d ids, and none is free", token.content, c.rows)
 		return
 	}
 	if strings.TrimSpace(token.content) == "" && token.special {
 		token.special = false // white space is text
 	}
 	if err := c.vocabulary.add(token.content, int64(id)); err != nil {
-		c.note("%v: it is left out", err)
+		c.note("wrong", "%v: it is left out", err)
 		return
 	}
 	c.places[token.content] = len(c.added)

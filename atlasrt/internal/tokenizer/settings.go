@@ -112,7 +112,7 @@ func (s *settings) note(format string, args ...any) {
 func (s *settings) readConfig(fields map[string]json.RawMessage) error {
 	read := func(name string, into any) {
 		if value, ok := fields[name]; ok && json.Unmarshal(value, into) != nil {
-			s.note("tokenizer_config.json: %s is %.40s and is not used", name, value)
+			s.note("tokenizer_config.json: %s is %.40s and is not used", name, oneLine(value))
 		}
 	}
 	read("tokenizer_class", &s.class)
@@ -130,7 +130,16 @@ func (s *settings) readConfig(fields map[string]json.RawMessage) error {
 	return err
 }
 
-// readNames reads every *_token, the names of extra_special_tokens, and the lists. A name that was read already is
+// oneLine is JSON without line breaks and blanks between its parts.
+func oneLine(value json.RawMessage) string {
+	var line bytes.Buffer
+	if json.Compact(&line, value) != nil {
+		return ""
+	}
+	return line.String()
+}
+
+// readNames reads every *_token, the names of model_specific_special_tokens and extra_special_tokens, and the lists. A name that was read already is
 // replaced.
 func (s *settings) readNames(f fields) {
 	before := s.named
@@ -140,7 +149,7 @@ func (s *settings) readNames(f fields) {
 			s.readName(before, name, f.values[name])
 		}
 	}
-	for _, name := range []string{"extra_special_tokens", "additional_special_tokens"} {
+	for _, name := range []string{"model_specific_special_tokens", "extra_special_tokens", "additional_special_tokens"} {
 		if value, ok := f.values[name]; ok {
 			s.readExtra(before, name, value)
 		}
@@ -170,12 +179,12 @@ func (s *settings) readName(before []namedToken, name string, value json.RawMess
 	var token tokenText
 	if c := value[0]; c != '"' && c != '{' && c != 'n' {
 		if nameOrder(name) < otherName {
-			s.note("%s is %.40s, no token, and is not used", name, value)
+			s.note("%s is %.40s, no token, and is not used", name, oneLine(value))
 		}
 		return
 	}
 	if err := json.Unmarshal(value, &token); err != nil {
-		s.note("%s is %.40s, no token, and is not used", name, value)
+		s.note("%s is %.40s, no token, and is not used", name, oneLine(value))
 		return
 	}
 	for _, old := range before {

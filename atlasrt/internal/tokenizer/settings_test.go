@@ -51,6 +51,7 @@ func TestTokensOfOtherFilesAreAdded(t *testing.T) {
 			[]int32{259, 32, 257, 120}, "[256 257 258 259 260]", `pad_token is "<|a|>", which the vocabulary lacks: it gets the id 259`},
 		{"list", endOfText, `{"additional_special_tokens": ["<|a|>", ` + flags("<|b|>", `, "lstrip": true`) + `]}`, "", "", []int32{257, 258, 120}, "[256 257 258]", ""},
 		{"object", endOfText, `{"extra_special_tokens": {"image_token": "<|b|>", "audio_token": "<|a|>"}}`, "", "", []int32{258, 32, 257, 120}, "[256 257 258]", ""},
+		{"object by its other name", endOfText, `{"model_specific_special_tokens": {"image_token": "<|b|>", "audio_token": "<|a|>"}}`, "", "", []int32{258, 32, 257, 120}, "[256 257 258]", "image_token"},
 		{"map outweighs", endOfText, `{"pad_token": "<|a|>"}`, `{"pad_token": "<|b|>"}`, "", []int32{60, 124, 97, 124, 62, 32, 257, 120}, "[256 257]", `pad_token is "<|b|>", tokenizer_config.json "<|a|>"`},
 		{"map beside a decoder", endOfText, `{"added_tokens_decoder": {"257": ` + flags("<|a|>", "") + `}}`, `{"pad_token": "<|b|>"}`, "", []int32{257, 32, 60, 124, 98, 124, 62, 120}, "[256 257]", ""},
 		{"added_tokens.json", endOfText, `{"pad_token": "<|a|>"}`, "", `{"<|a|>": 257, "<|b|>": 258}`, []int32{257, 32, 258, 120}, "[256 257]", ""},
@@ -89,6 +90,33 @@ func TestTokensOfOtherFilesAreAdded(t *testing.T) {
 				t.Errorf("notes %q, want %q", notes, c.note)
 			}
 		})
+	}
+}
+
+// A file with the same to say of many tokens gets one line.
+func TestOneLineForManyTokens(t *testing.T) {
+	var list, decoder, listed strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&list, `"<|n%d|>",`, i)
+		fmt.Fprintf(&decoder, `"%d": %s,`, 256+i, flags(fmt.Sprintf("<|n%d|>", i), `, "special": false`))
+		fmt.Fprintf(&listed, `{"id": %d, "content": "<|n%d|>", "special": true},`, 256+i, i)
+	}
+	cases := []struct{ name, added, config, want string }{
+		{"new names", endOfText, `{"pad_token": "<|p|>", "additional_special_tokens": [` + list.String() + `"<|z|>"]}`, "pad_token is \"<|p|>\", which the vocabulary lacks: it gets the id 257\n" +
+			"additional_special_tokens is \"<|n0|>\", which the vocabulary lacks: it gets the id 258 (and so for 200 more)"},
+		{"flags", listed.String() + `{"id": 456, "content": "<|z|>", "special": true}`, `{"added_tokens_decoder": {` + decoder.String() + `"456": ` + flags("<|z|>", "") + `}}`,
+			"\"<|n0|>\" has other flags in the tokenizer's configuration than in tokenizer.json: those of the first count (and so for 199 more)"},
+		{"moved", endOfText, `{"added_tokens_decoder": {` + decoder.String() + `"456": ` + flags("<|z|>", "") + `}}`, "added_tokens_decoder gives \"<|n0|>\" the id 256: it has 257 (and so for 200 more)"},
+		{"no text", endOfText, "{\"eos_token\": [\n  \"x\"\n]}", `eos_token is ["x"], no token, and is not used`},
+	}
+	for _, c := range cases {
+		tokenizer, err := FromFiles(Files{Tokenizer: bytesFile(c.added), Config: []byte(c.config)})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got := strings.Join(tokenizer.Notes(), "\n"); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
+		}
 	}
 }
 
