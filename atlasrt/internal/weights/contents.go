@@ -1,7 +1,6 @@
 package weights
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,12 +67,17 @@ func (c contents) openSafetensors() (tensors *safetensors.Folder, notes []string
 		tensors, err = safetensors.OpenFiles(c.path, files...)
 		return tensors, notes, err
 	}
-	tensors, err = safetensors.OpenFolder(c.path)
-	if errors.Is(err, os.ErrNotExist) && c.has(safetensors.SingleName) { // as transformers, which looks for this one first
-		notes = []string{fmt.Sprintf("%s: %s was taken for all of it (%v)", c.path, safetensors.SingleName, err)}
+	index, err := safetensors.ReadIndex(c.path)
+	if c.has(safetensors.SingleName) && !slices.Contains(safetensors.Shards(index), safetensors.SingleName) { // as transformers, which looks for this one first
+		why := "the index is of other files"
+		if err != nil {
+			why = err.Error()
+		}
 		tensors, err = safetensors.OpenFiles(c.path, safetensors.SingleName)
+		return tensors, []string{fmt.Sprintf("%s: %s was taken for all of it, and not what %s lists: %s", c.path, safetensors.SingleName, safetensors.IndexName, why)}, err
 	}
-	return tensors, notes, err
+	tensors, err = safetensors.OpenFolder(c.path)
+	return tensors, nil, err
 }
 
 // unlisted finds the files that hold the weights where no index lists them, and says what was assumed.

@@ -91,6 +91,10 @@ func TestOpenFindsModels(t *testing.T) {
 		{"another name", map[string]string{"config.json": "{}", "weights.safetensors": one}, "", "xx", "weights.safetensors was taken for it", ""},
 		{"shards without an index", map[string]string{"config.json": "{}", "model-00001-of-00002.safetensors": a, "model-00002-of-00002.safetensors": b}, "", "aa bb", "all 2 files", ""},
 
+		{"one file beside shards", map[string]string{"config.json": "{}", "model.safetensors": one, "1.safetensors": a, "2.safetensors": b, safetensors.IndexName: index}, "", "xx", "was taken for all of it, and not what model.safetensors.index.json lists", ""},
+		{"one file beside an empty index", map[string]string{"config.json": "{}", "model.safetensors": one, safetensors.IndexName: "{}"}, "", "xx", "weight_map is missing or empty", ""},
+		{"one file beside a pointer for the index", map[string]string{"config.json": "{}", "model.safetensors": one, safetensors.IndexName: pointer}, "", "xx", "a Git LFS pointer", ""},
+		{"an index of the one file", map[string]string{"config.json": "{}", "model.safetensors": one, safetensors.IndexName: `{"weight_map": {"xx": "model.safetensors"}}`}, "", "xx", "", ""},
 		{"an index of before", map[string]string{"config.json": "{}", "model.safetensors": one, safetensors.IndexName: index}, "", "xx", "model.safetensors was taken for all of it", ""},
 
 		{"a safetensors file of no checkpoint", map[string]string{"config.json": "{}", "model.safetensors": one, "other.safetensors": a}, "other.safetensors", "", "", "is not part of the checkpoint in its folder"},

@@ -32,7 +32,8 @@ type Folder struct {
 }
 
 // OpenFolder opens every shard that the folder's index names, or the single file. Other safetensors files of the folder
-// are left alone. The index and the shards must name the same tensors, each once.
+// are left alone. Where the index and the shards differ the shards count, and a note says so; of two shards that hold a
+// tensor the one counts that the index names.
 func OpenFolder(path string) (*Folder, error) {
 	index, err := ReadIndex(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -148,6 +149,7 @@ func openShards(folder string, shards []string, index map[string]string) (_ *Fol
 			f.Close()
 		}
 	}()
+	var differ []string // tensors that the index does not say right
 	for _, shard := range shards {
 		file, err := f.openShard(filepath.Join(folder, shard))
 		if errors.Is(err, os.ErrNotExist) && index != nil {
@@ -158,19 +160,30 @@ func openShards(folder string, shards []string, index map[string]string) (_ *Fol
 		}
 		f.files = append(f.files, file)
 		for _, name := range file.Names() {
-			if index != nil && index[name] != shard {
-				return nil, fmt.Errorf("%s: it holds tensor %q, which %s puts into %q", file.Path(), name, IndexName, index[name])
-			}
 			if other, ok := f.home[name]; ok {
-				return nil, fmt.Errorf("%s: tensor %q is in %s too: %w", file.Path(), name, other.Path(), ErrDuplicate)
+				if index[name] == "" || index[name] != shard && index[name] != filepath.Base(other.Path()) {
+					return nil, fmt.Errorf("%s: tensor %q is in %s too: %w", file.Path(), name, other.Path(), ErrDuplicate)
+				}
+				differ = append(differ, name)
+				if index[name] != shard {
+					continue
+				}
 			}
 			f.home[name] = file
 		}
 	}
-	for name, shard := range index {
-		if f.home[name] == nil {
-			return nil, fmt.Errorf("%s: it lacks tensor %q, which %s puts there", filepath.Join(folder, shard), name, IndexName)
+	for name, file := range f.home {
+		if index != nil && index[name] != filepath.Base(file.Path()) {
+			differ = append(differ, name)
 		}
+	}
+	for name := range index {
+		if f.home[name] == nil {
+			differ = append(differ, name)
+		}
+	}
+	if n := len(differ); n > 0 {
+		f.notes = append(f.notes, fmt.Sprintf("%s and the files of %s differ about %q, %d tensors in all: what the files hold counts", IndexName, folder, slices.Min(differ), n))
 	}
 	return f, nil
 }

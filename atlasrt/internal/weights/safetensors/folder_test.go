@@ -20,7 +20,7 @@ func TestFolder(t *testing.T) {
 	cases := []struct {
 		name  string
 		index string
-		want  string // part of the error; empty: good
+		want  string // part of the error or, where there is none, of the notes
 	}{
 		{"good", two, ""},
 		{"no JSON", `{`, "unexpected end"},
@@ -33,9 +33,9 @@ func TestFolder(t *testing.T) {
 		{"backslash", `{"weight_map":{"a":"..\\x.safetensors"}}`, "no plain name"},
 		{"no string", `{"weight_map":{"a":["1.safetensors"]}}`, "wanted a string"},
 		{"pickle", `{"weight_map":{"a":"pytorch_model.bin"}}`, "no plain name"},
-		{"tensor of no shard", `{"weight_map":{"a":"1.safetensors","b":"2.safetensors","c":"2.safetensors"}}`, `lacks tensor "c"`},
+		{"tensor of no shard", `{"weight_map":{"a":"1.safetensors","b":"2.safetensors","c":"2.safetensors"}}`, `differ about "c", 1 tensors`},
 		{"tensor of no index", `{"weight_map":{"a":"1.safetensors"}}`, ""},
-		{"tensor in another shard", `{"weight_map":{"a":"2.safetensors","b":"1.safetensors"}}`, "puts into"},
+		{"tensor in another shard", `{"weight_map":{"a":"2.safetensors","b":"1.safetensors"}}`, `differ about "a", 2 tensors`},
 	}
 	for _, c := range cases {
 		folder := t.TempDir()
@@ -51,8 +51,12 @@ func TestFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := OpenFolder(folder)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = strings.Join(f.Notes(), "\n")
+		}
+		if c.want == "" && said != "" || !strings.Contains(said, c.want) {
+			t.Errorf("%s: got %s, want %q", c.name, said, c.want)
 		}
 		if err != nil {
 			continue
@@ -66,14 +70,44 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-func TestShardWithTensorTheIndexDoesNotName(t *testing.T) {
-	folder := t.TempDir()
-	if err := Write(filepath.Join(folder, "1.safetensors"), bytesTensor("a", "x"), bytesTensor("b", "y")); err != nil {
-		t.Fatal(err)
+// What files hold counts, whatever the index says of it, but a tensor that two of them hold needs the index to decide.
+func TestIndexOfOtherFiles(t *testing.T) {
+	cases := []struct{ name, index, want, note, fail string }{
+		{"a tensor that it lacks", `{"a":"1.safetensors","c":"2.safetensors"}`, "x y z", `differ about "b", 1 tensors`, ""},
+		{"the first of two", `{"a":"1.safetensors","b":"1.safetensors","c":"2.safetensors"}`, "x y z", "", ""},
+		{"two hold it", `{"a":"1.safetensors","b":"1.safetensors","c":"3.safetensors"}`, "x y w", `differ about "b", 1 tensors`, ""},
+		{"two hold it, the second counts", `{"a":"1.safetensors","b":"3.safetensors","c":"3.safetensors"}`, "x v w", `differ about "b", 1 tensors`, ""},
+		{"two hold it, and nobody knows", `{"a":"1.safetensors","c":"3.safetensors"}`, "", "", `tensor "b" is in`},
 	}
-	os.WriteFile(filepath.Join(folder, IndexName), []byte(`{"weight_map":{"a":"1.safetensors"}}`), 0o600)
-	if _, err := OpenFolder(folder); err == nil || !strings.Contains(err.Error(), `tensor "b"`) {
-		t.Errorf("got %v, want an error that names tensor b", err)
+	for _, c := range cases {
+		folder := t.TempDir()
+		for name, tensors := range map[string][]tensor.Tensor{
+			"1.safetensors": {bytesTensor("a", "x"), bytesTensor("b", "y")}, "2.safetensors": {bytesTensor("c", "z")},
+			"3.safetensors": {bytesTensor("b", "v"), bytesTensor("c", "w")},
+		} {
+			if err := Write(filepath.Join(folder, name), tensors...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(folder, IndexName), []byte(`{"weight_map":`+c.index+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenFolder(folder)
+		if c.fail != "" || err != nil {
+			if err == nil || c.fail == "" || !strings.Contains(err.Error(), c.fail) {
+				t.Errorf("%s: got %v, want %q", c.name, err, c.fail)
+			}
+			continue
+		}
+		var got []string
+		for _, name := range f.Names() {
+			held, _ := f.Tensor(name)
+			got = append(got, string(held.Data))
+		}
+		if notes := strings.Join(f.Notes(), "\n"); strings.Join(got, " ") != c.want || !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+			t.Errorf("%s: got %s and %q, want %s and %q", c.name, got, notes, c.want, c.note)
+		}
+		f.Close()
 	}
 }
 
