@@ -79,8 +79,8 @@ func (m *Model) is(c Identity) bool {
 	return named && slices.Contains(m.Match.Architectures, c.Architecture) && !slices.ContainsFunc(m.Match.Template, lacks)
 }
 
-// formatWord is the end of a name that tells how weights are stored, not which model they are of.
-var formatWord = regexp.MustCompile(`[-.](gguf|hf|mlx|bf16|f16|f32|fp16|fp8|fp4|nvfp4|mxfp4|int[48]|[48]bit|awq|gptq|w[48]a(4|8|16)|dynamic|block|quantized|imat|i1|ud|i?q[1-8](-[a-z0-9]+){0,2})$`)
+// formatWord is the end of a name that tells how weights are stored, or which part of them a file is, not which model they are of.
+var formatWord = regexp.MustCompile(`[-.]([0-9]{5}-of-[0-9]{5}|gguf|hf|mlx|unsloth|bnb|bf16|f16|f32|fp16|fp8|fp4|nvfp4|mxfp4|int[48]|[48]bit|awq|gptq|w[48]a(4|8|16)|dynamic|block|quantized|imat|i1|ud|i?q[1-8](-[a-z0-9]+){0,3}|tq[12]-0|mxfp4-moe)$`)
 
 // plainName is a name without its owner and without words for formats at its end, in small letters, its words joined by dashes:
 // "Qwen/Qwen3_8B-GGUF" and "Qwen3 8B" are "qwen3-8b".

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -84,11 +85,12 @@ func fromGGUF(meta *GGUF) (*Tokenizer, error) {
 func (meta *GGUF) readTokens(p *parts) error {
 	v := &p.vocabulary
 	v.ids = make(map[string]int32, min(len(meta.Tokens), maxTokens))
+	var mended []string
 	for id, token := range meta.Tokens {
 		kind := meta.tokenType(id)
-		if kind == tokenNormal && isTurnEnd(token) {
+		if kind == tokenNormal && (isControl(token) || meta.frames(id, token)) {
 			kind = tokenControl
-			p.notes = append(p.notes, fmt.Sprintf("token %d is %q and of type normal: it is taken as a control token", id, token))
+			mended = append(mended, fmt.Sprintf("%.40q (%d)", token, id))
 		}
 		old, doubled := v.ids[token]
 		if err := v.add(token, int64(id)); err != nil {
@@ -104,13 +106,36 @@ func (meta *GGUF) readTokens(p *parts) error {
 			v.special[id] = true
 		}
 	}
+	if n := len(mended); n > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("tokens of type normal are taken as control tokens by their text: %s%s", strings.Join(mended[:min(n, mostNamed)], ", "), andMore(n-mostNamed)))
+	}
 	return nil
 }
 
-// isTurnEnd says whether a token controls the model by its text, which no other text is likely to spell. Some files give it
-// the wrong type, and llama.cpp mends that as well.
-func isTurnEnd(token string) bool {
+// mostNamed bounds the tokens that a note names.
+const mostNamed = 8
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// frames says whether the metadata name a token as one that begins or ends texts or turns, and it is written as such.
+func (meta *GGUF) frames(id int, token string) bool {
+	if !strings.HasPrefix(token, "<") || !strings.HasSuffix(token, ">") {
+		return false
+	}
+	return slices.ContainsFunc([]*uint32{meta.BOS, meta.EOS, meta.EOT, meta.EOM}, func(named *uint32) bool { return named != nil && int64(*named) == int64(id) })
+}
+
+// isControl says whether a token controls the model by its text, which no other text is likely to spell. Some files give it
+// the wrong type, or none to any token; llama.cpp mends those that end turns as well.
+func isControl(token string) bool {
 	switch token {
+	case "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|im_start|>", "<start_of_turn>", "<｜begin▁of▁sentence｜>":
+		return true
 	case "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<|eom_id|>", "<end_of_utterance>", "<｜end▁of▁sentence｜>":
 		return true
 	}
