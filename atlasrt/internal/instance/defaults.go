@@ -58,15 +58,19 @@ const (
 	generationKeys = "general.sampling" // of a GGUF file
 )
 
-// parseGeneration reads a generation_config.json, which from names. A field that makes no sense is left out and costs a note; a file that
-// is no JSON object is an error.
-func parseGeneration(from string, text []byte) (g generation, notes []string, err error) {
+// parseGeneration reads a generation_config.json, which from names. A field that makes no sense is left out and costs a note, and
+// so does a file that is no JSON object: no model needs it.
+func parseGeneration(from string, text []byte) (g generation, notes []string) {
 	if text == nil {
-		return g, nil, nil
+		return g, nil
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return g, nil, fmt.Errorf("%s: %w", from, err)
+		why := err.Error()
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			why = "it is of type " + wrong.Value
+		}
+		return g, []string{fmt.Sprintf("%s is no JSON object and is not used: %s", from, why)}
 	}
 	readers := map[string]func(json.RawMessage) error{
 		"temperature":        number(&g.Temperature, func(p *sample.Params) *float32 { return &p.Temperature }),
@@ -86,7 +90,7 @@ func parseGeneration(from string, text []byte) (g generation, notes []string, er
 			notes = append(notes, fmt.Sprintf("%s: %s is %.40s, which %v: it is not used", from, name, strings.Join(strings.Fields(string(value)), " "), err))
 		}
 	}
-	return g, notes, nil
+	return g, notes
 }
 
 // float reads a number, or a string of one.

@@ -67,10 +67,7 @@ func OpenText(c weights.Checkpoint) (*Text, error) {
 	if assets.Vocabulary != nil {
 		t.From = generationKeys
 	}
-	generation, notes, err := parseGeneration(t.From, assets.GenerationConfig)
-	if err != nil {
-		return nil, err
-	}
+	generation, notes := parseGeneration(t.From, assets.GenerationConfig)
 	t.note(notes...)
 	t.Defaults = generation.Defaults
 	return t, t.findEnds(c, assets, generation.ends)

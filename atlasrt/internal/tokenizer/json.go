@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ func fromJSON(data []byte) (*parts, error) {
 	}
 	var file tokenizerJSON
 	if err := json.Unmarshal(data, &file); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = fmt.Errorf("%s is of type %s, which no tokenizer of transformers has there (get the file again)", cmp.Or(wrong.Field, "the whole"), wrong.Value)
+		}
 		return nil, err
 	}
 	model := file.Model

@@ -43,3 +43,17 @@ func FuzzTokenizerJSON(f *testing.F) {
 		}
 	})
 }
+
+func TestWrongTypesAreNamed(t *testing.T) {
+	cases := []struct{ name, file, want string }{
+		{"a list", `[]`, "tokenizer.json: the whole is of type array"},
+		{"a vocabulary of numbers", `{"added_tokens": {"a": 1}}`, "tokenizer.json: added_tokens is of type object"},
+		{"a number for a name", `{"model": {"type": 5}}`, "tokenizer.json: model.type is of type number"},
+		{"cut off", `{"model": {`, "tokenizer.json: unexpected end"},
+	}
+	for _, c := range cases {
+		if _, err := FromJSON([]byte(c.file), nil); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+}
