@@ -24,13 +24,24 @@ func (t *Text) findEnds(c weights.Checkpoint, assets weights.Assets, generation 
 		named = slices.Concat(named, []int{v.EOS, v.EOT, v.EOM}, v.EndTokens)
 	}
 	rows := max(config.IntOr("vocab_size", 0), t.Tokenizer.VocabSize())
+	var beyond []int
+	seen := map[int]bool{}
 	for _, id := range named {
 		switch {
+		case seen[id]:
 		case id >= 0 && id < rows:
-			t.addEnd(int32(id))
+			t.End = append(t.End, int32(id))
 		case id >= 0 && assets.Vocabulary == nil: // -1 is none, and a GGUF file has a note of its own
-			t.note(fmt.Sprintf("the end token %d is left out: there are %d tokens", id, rows))
+			beyond = append(beyond, id)
 		}
+		seen[id] = true
+	}
+	if n := len(beyond); n > 0 {
+		more := ""
+		if n > 1 {
+			more = fmt.Sprintf(" (and so are %d more)", n-1)
+		}
+		t.note(fmt.Sprintf("the end token %d is left out: there are %d tokens%s", beyond[0], rows, more))
 	}
 	if id, ok := t.turnEnd(); ok && t.addEnd(id) {
 		t.note(fmt.Sprintf("answers also end at %s (%d), with which the chat template ends a turn: no file names it as an end", t.Tokenizer.TokenBytes(id), id))

@@ -71,6 +71,7 @@ func TestEndsOfAnswers(t *testing.T) {
 		{"messages within answers", `{}`, control("<|return|>", "<|call|>", "<|end|>"), []int32{1, 2}, "<|call|> (2)"},
 		{"list key", `{}`, gguf(weights.Vocabulary{Tokens: []string{"a", "b", "c"}, EOS: -1, EOT: 1, EOM: -1, EndTokens: []int{2}}), []int32{1, 2}, ""},
 		{"ids of no token", `{"eos_token_id": [26, 900, -1]}`, weights.Assets{Tokenizer: letters("[e]")}, []int32{26}, "the end token 900 is left out: there are 27 tokens"},
+		{"many ids of no token", `{"eos_token_id": [900, 26, 901, 902, 900]}`, weights.Assets{Tokenizer: letters("[e]")}, []int32{26}, "the end token 900 is left out: there are 27 tokens (and so are 2 more)"},
 		{"none", `{"eos_token_id": -1}`, weights.Assets{Tokenizer: letters()}, nil, "no token ends an answer"},
 	}
 	for _, c := range cases {
