@@ -60,7 +60,7 @@ func OpenText(c weights.Checkpoint) (*Text, error) {
 	t.note(note)
 	if t.Source != "" {
 		if t.Template, err = chat.ParseTemplate(t.Source, specialTokens(t.Tokenizer)); err != nil {
-			return nil, fmt.Errorf("the checkpoint's chat template: %w", err)
+			return nil, fmt.Errorf("the checkpoint's chat template cannot be used (--chat-template takes another): %w", err)
 		}
 	}
 	t.From = generationFile
