@@ -61,6 +61,10 @@ func (f *fields) conversation(limits Limits) chat.Request {
 	r.AddGenerationPrompt = r.AddGenerationPrompt && !r.Continue
 	r.Messages = f.messages(limits)
 	f.effort(r.Variables)
+	var thinking bool
+	if f.boolean("enable_thinking", &thinking) { // as some servers have it, in place of chat_template_kwargs
+		r.Variables.Set("enable_thinking", jsontree.Bool(thinking))
+	}
 	f.templateVariables(r.Variables)
 	f.toolUse()
 	f.refuse("documents", empty)

@@ -14,6 +14,7 @@ var foreign = []struct {
 	{"kv_transfer_params", never}, {"lora", empty}, {"lora_path", never},
 	{"guided_json", never}, {"guided_regex", never}, {"guided_choice", never}, {"guided_grammar", never}, {"structured_outputs", never},
 	{"json_schema", never}, {"grammar", isText("")}, {"regex", never}, {"ebnf", never}, {"structural_tag", never}, {"format", isText("")},
+	{"input_ids", never}, {"input_embeds", never}, {"add_bos_token", isTrue}, {"return_tokens_as_token_ids", isFalse}, {"return_token_ids", isFalse}, {"return_hidden_states", isFalse}, {"post_sampling_probs", isFalse},
 	{"prompt_logprobs", isFalse}, {"n_probs", isNumber(0)}, {"include_stop_str_in_output", isFalse}, {"priority", isNumber(0)}, {"n_indent", isNumber(0)},
 
 	// Which tokens may come.
@@ -33,6 +34,9 @@ var foreign = []struct {
 	{"min_keep", isNumber(0)}, {"samplers", never}, {"sampler_seq", never}, {"sampler_order", never}, {"sampler_priority", never}, {"temperature_last", isFalse},
 	{"encoder_repetition_penalty", isNumber(1)}, {"guidance_scale", isNumber(1)}, {"negative_prompt", isText("")}, {"penalty_alpha", isNumber(0)}, {"do_sample", isTrue},
 
+	{"custom_logit_processor", never}, {"logits_processor", never}, {"stop_regex", anyOf(empty, isText(""))}, {"no_stop_trim", isFalse}, {"token_healing", isFalse}, {"watermark", isFalse},
+	{"repetition_decay", isNumber(0)}, {"cfg_scale", isNumber(1)}, {"t_max_predict_ms", isNumber(0, -1)}, {"thinking_budget", isNumber(-1)}, {"reasoning_budget", isNumber(-1)}, {"thinking_budget_tokens", isNumber(-1)},
+
 	// Searches that weigh whole answers.
 	{"use_beam_search", isFalse}, {"num_beams", isNumber(1)}, {"length_penalty", isNumber(1)}, {"early_stopping", isFalse},
 
@@ -40,6 +44,16 @@ var foreign = []struct {
 	{"options", func(v jsontree.Value) bool { o, ok := v.(*jsontree.Object); return ok && o.Len() == 0 }},
 	{"think", never},
 }
+
+// otherNames are what other servers call fields of ours. Clients of many servers send both, so the same value under both is fine.
+var otherNames = []struct{ name, ours string }{
+	{"max_new_tokens", "max_tokens"}, {"num_predict", "max_tokens"}, {"max_length", "max_tokens"}, {"max_output_tokens", "max_tokens"}, {"min_new_tokens", "min_tokens"}, {"min_length", "min_tokens"},
+	{"stopping_strings", "stop"}, {"custom_stopping_strings", "stop"}, {"stop_sequence", "stop"}, {"stop_sequences", "stop"},
+	{"rep_pen", "repetition_penalty"}, {"sampler_seed", "seed"},
+}
+
+// windows are how many of the last tokens other servers penalise.
+var windows = []string{"repetition_penalty_range", "rep_pen_range", "penalty_range", "repetition_context_size", "presence_context_size", "frequency_context_size"}
 
 // usualBreakers accepts no dry_sequence_breakers, or those that llama.cpp has by itself.
 func usualBreakers(v jsontree.Value) bool {
@@ -57,5 +71,21 @@ func (f *fields) unhonoured(penalised bool) {
 		lastN, newlines = isNumber(-1, 0, 64), anyOf(isTrue, isFalse) // 64 is llama.cpp's own
 	}
 	f.refuse("repeat_last_n", lastN)
+	window := isNumber(-1, 0) // all of them
+	if !penalised {
+		window = func(v jsontree.Value) bool { _, number := v.(jsontree.Number); return number }
+	}
+	for _, name := range windows {
+		f.refuse(name, window)
+	}
+	for _, field := range otherNames {
+		ours, given := f.object.Get(field.ours)
+		same := func(v jsontree.Value) bool {
+			return empty(v) || given && string(jsontree.Append(nil, v)) == string(jsontree.Append(nil, ours))
+		}
+		if v := f.take(field.name); v != nil && !same(v) {
+			f.fail(Unsupported(f.path+field.name, "%s%s is another server's name; this one calls it %s.", f.path, field.name, field.ours))
+		}
+	}
 	f.refuse("penalize_nl", newlines)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
@@ -102,6 +103,8 @@ func TestForeignFields(t *testing.T) {
 		`"mirostat":0,"mirostat_tau":5.0,"mirostat_eta":0.1`, `"typical_p":1,"typ_p":1.0,"top_n_sigma":-1,"tfs_z":1,"top_a":0,"min_keep":0`, `"dynatemp_range":0,"dynatemp_exponent":1`,
 		`"smoothing_factor":0,"smoothing_curve":1`, `"no_repeat_ngram_size":0,"length_penalty":1.0,"early_stopping":false,"use_beam_search":false`, `"banned_tokens":[],"custom_token_bans":""`,
 		`"options":{},"format":"","keep_alive":"5m"`, `"n_probs":0,"grammar":"","lora":[]`, `"repeat_last_n":64`, `"repeat_last_n":-1,"repeat_penalty":1.3`, `"logit_bias":{}`,
+		`"max_tokens":5,"max_new_tokens":5,"num_predict":5`, `"stop":["a"],"stopping_strings":["a"],"stop_sequence":[]`, `"repetition_penalty":1.1,"rep_pen":1.1`, `"seed":7,"sampler_seed":7`,
+		`"repetition_penalty_range":1024,"rep_pen_range":320`, `"repetition_penalty_range":0,"penalty_range":-1,"repetition_penalty":1.1`, `"add_bos_token":true,"t_max_predict_ms":0`,
 	}
 	refused := []struct{ fields, param string }{
 		{`"dry_multiplier":0.8`, "dry_multiplier"}, {`"dry_base":2`, "dry_base"}, {`"dry_allowed_length":3`, "dry_allowed_length"}, {`"dry_penalty_last_n":128`, "dry_penalty_last_n"},
@@ -113,7 +116,11 @@ func TestForeignFields(t *testing.T) {
 		{`"length_penalty":0.5`, "length_penalty"}, {`"early_stopping":true`, "early_stopping"}, {`"use_beam_search":true`, "use_beam_search"}, {`"no_repeat_ngram_size":2`, "no_repeat_ngram_size"},
 		{`"epsilon_cutoff":1`, "epsilon_cutoff"}, {`"eta_cutoff":1`, "eta_cutoff"}, {`"banned_tokens":[1]`, "banned_tokens"}, {`"custom_token_bans":"1,2"`, "custom_token_bans"},
 		{`"options":{"num_ctx":1}`, "options"}, {`"format":"json"`, "format"}, {`"think":true`, "think"}, {`"xtc_probability":"0"`, "xtc_probability"},
-		{`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_json":{}`, "guided_json"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
+		{`"max_new_tokens":5`, "max_new_tokens"}, {`"max_tokens":5,"max_new_tokens":6`, "max_new_tokens"}, {`"num_predict":5`, "num_predict"}, {`"max_output_tokens":5`, "max_output_tokens"}, {`"min_new_tokens":1`, "min_new_tokens"},
+		{`"stopping_strings":["a"]`, "stopping_strings"}, {`"stop":"b","stop_sequences":["a"]`, "stop_sequences"}, {`"rep_pen":1.2`, "rep_pen"}, {`"sampler_seed":1`, "sampler_seed"},
+		{`"repetition_penalty_range":1024,"frequency_penalty":1`, "repetition_penalty_range"}, {`"repetition_context_size":20,"repetition_penalty":1.1`, "repetition_context_size"}, {`"rep_pen_range":"all"`, "rep_pen_range"},
+		{`"custom_logit_processor":"x"`, "custom_logit_processor"}, {`"t_max_predict_ms":100`, "t_max_predict_ms"}, {`"thinking_budget":100`, "thinking_budget"}, {`"add_bos_token":false`, "add_bos_token"},
+		{`"return_token_ids":true`, "return_token_ids"}, {`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_json":{}`, "guided_json"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
 	}
 	for _, of := range []route{chatRoute, textRoute} {
 		for _, c := range accepted {
@@ -134,6 +141,26 @@ func TestForeignFields(t *testing.T) {
 			if e, ok := errors.AsType[*Error](decodeWith(of, fmt.Sprintf(`"%s":"odd"`, field.name))); !ok || e.Param != field.name || e.Code != "unsupported_parameter" {
 				t.Errorf("route %d, %s of an odd value: got %+v", of, field.name, e)
 			}
+		}
+	}
+}
+
+// Whether to think may be said beside chat_template_kwargs, whose word counts more.
+func TestEnableThinking(t *testing.T) {
+	cases := []struct{ fields, want string }{
+		{``, ``}, {`,"enable_thinking":null`, ``}, {`,"enable_thinking":false`, `false`}, {`,"enable_thinking":true`, `true`},
+		{`,"enable_thinking":true,"chat_template_kwargs":{"enable_thinking":false}`, `false`}, {`,"enable_thinking":"no"`, `enable_thinking must be true or false, not a string.`},
+	}
+	for _, c := range cases {
+		got := ""
+		r, err := decodeChat(body(c.fields))
+		if err != nil {
+			got = err.Error()
+		} else if v, ok := r.Chat.Variables.Get("enable_thinking"); ok {
+			got = string(jsontree.Append(nil, v))
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.fields, got, c.want)
 		}
 	}
 }
