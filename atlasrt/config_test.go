@@ -117,7 +117,7 @@ func TestParseBytes(t *testing.T) {
 		want int64 // -1: an error
 	}{{"", 0}, {"8GiB", 8 << 30}, {"1.5 MiB", 3 << 19}, {"4096", 4096}, {"-1GiB", -1}, {"many", -1}, {"9999999999TiB", -1}, {"NaN", -1}}
 	for _, c := range cases {
-		got, err := parseBytes(c.text)
+		got, err := parseBytes("--memory", c.text)
 		if (err != nil) != (c.want < 0) || err == nil && got != c.want {
 			t.Errorf("%q: got %d, %v, want %d", c.text, got, err, c.want)
 		}

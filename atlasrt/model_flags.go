@@ -172,12 +172,12 @@ func (f sizeFlags) sizes(exact bool) (instance.Sizes, error) {
 		s.KVType = op.F32
 	}
 	var err error
-	s.Memory, err = parseBytes(f.Memory)
+	s.Memory, err = parseBytes("--memory", f.Memory)
 	return s, err
 }
 
-// parseBytes reads "8GiB", "512MiB" or plain bytes.
-func parseBytes(text string) (int64, error) {
+// parseBytes reads a flag's "8GiB", "512MiB" or plain bytes.
+func parseBytes(flag, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -189,7 +189,7 @@ func parseBytes(text string) (int64, error) {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !(n > 0 && n*float64(unit) < 1<<62) {
-		return 0, fmt.Errorf("--memory %q is no size (write it as 8GiB, 512MiB or a number of bytes)", text)
+		return 0, fmt.Errorf("%s %q is no size (write it as 8GiB, 512MiB or a number of bytes)", flag, text)
 	}
 	return int64(n * float64(unit)), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -60,7 +61,10 @@ func (c *serveCommand) Run() error {
 	}
 	listener, err := server.Listen(signalled, config.Addr)
 	if err != nil {
-		return fmt.Errorf("%w; --port 0 takes a free one", err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w; --port 0 takes a free one", err)
+		}
+		return err
 	}
 	config.Addr = listening(c.Host, listener.Addr())
 	ctx, end := context.WithCancel(signalled)
@@ -89,15 +93,24 @@ func (c *serveCommand) config(log *slog.Logger) (server.Config, error) {
 	if err != nil {
 		return server.Config{}, err
 	}
-	body, err := parseBytes(c.BodyLimit)
+	body, err := parseBytes("--body-limit", c.BodyLimit)
 	if err != nil {
 		return server.Config{}, err
 	}
+	switch {
+	case c.Port < 0 || c.Port > 65535:
+		return server.Config{}, fmt.Errorf("--port %d is no port (choose 1 to 65535, or 0 for a free one)", c.Port)
+	case c.Timeout <= 0:
+		return server.Config{}, fmt.Errorf("--timeout %v leaves no time for a request (choose more, such as 600s)", c.Timeout)
+	case c.MaxQueue < 1 || c.QueueTokens < 1:
+		return server.Config{}, fmt.Errorf("--max-queue %d and --queue-tokens %d must be at least 1 (every request waits for its first step)", c.MaxQueue, c.QueueTokens)
+	}
 	names := c.names()
-	return server.Config{
+	config := server.Config{
 		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, ModelName: names[0], Aliases: names[1:],
-		Version: ownVersion(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: c.Drain},
-	}, nil
+		Version: ownVersion(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: max(c.Drain, 1)}, // 0 would be the default, not at once
+	}
+	return config, config.Check()
 }
 
 // listening is the address that clients use: the host as it was given and the port that was taken.
@@ -161,7 +174,7 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 	config.Ready = func() {
 		log.Info("ready", "model", config.ModelName, "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
 			"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
-			"address", "http://"+config.Addr, "seconds", fmt.Sprintf("%.2f", time.Since(start).Seconds()))
+			"address", "http://"+config.Addr, "seconds", math.Round(time.Since(start).Seconds()*100)/100)
 		if c.LogFormat == "text" && term.IsTerminal(int(os.Stderr.Fd())) {
 			fmt.Fprint(os.Stderr, firstQuestion(config.Addr, config.ModelName, config.Template != nil, len(config.Keys) > 0))
 		}

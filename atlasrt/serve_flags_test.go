@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Names have two spellings of one flag, wherever they are set.
@@ -98,5 +100,39 @@ func TestLogFlags(t *testing.T) {
 		if _, _, err := parse(t, append([]string{"serve"}, args...)...); err == nil {
 			t.Errorf("%v: accepted", args)
 		}
+	}
+}
+
+// What is wrong with the flags is known before a port is taken or a model is loaded, and names the flag.
+func TestServeFlagsThatMakeNoSense(t *testing.T) {
+	cases := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--body-limit", "lots"}, "--body-limit"}, {[]string{"--body-limit", "0"}, "--body-limit"}, {[]string{"--port", "65536"}, "--port 65536 is no port"}, {[]string{"--port=-1"}, "--port -1 is no port"},
+		{[]string{"--timeout", "0s"}, "--timeout"}, {[]string{"--timeout=-1s"}, "--timeout"}, {[]string{"--max-queue", "0"}, "--max-queue"}, {[]string{"--queue-tokens", "0"}, "--queue-tokens"},
+		{[]string{"--cors-origin", "app.example"}, `"app.example" is no origin`}, {[]string{"--cors-origin", "https://a/"}, "is no origin"}, {[]string{"--hosts", "."}, "is no name of a host"},
+		{[]string{"--served-model-name", "a,b,a"}, `name "a" is empty or given twice`}, {[]string{"--api-key", "short"}, "use at least 8"},
+	}
+	for _, c := range cases {
+		got, _, err := parse(t, append([]string{"serve", "--load-dummy", "none.json"}, c.args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := got.Serve.config(nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want an error with %q", c.args, err, c.want)
+		}
+	}
+}
+
+// No time to drain is no time, not the default.
+func TestNoTimeToDrain(t *testing.T) {
+	got, _, err := parse(t, "serve", "--drain", "0s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := got.Serve.config(nil)
+	if d := config.Limits.Drain; err != nil || d <= 0 || d > time.Millisecond {
+		t.Errorf("--drain 0s: got %v, %v, want next to nothing", d, err)
 	}
 }

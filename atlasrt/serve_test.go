@@ -40,7 +40,7 @@ func TestServeDummy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var written bytes.Buffer
-	config, err := c.Serve.config(slog.New(slog.NewTextHandler(&written, nil)))
+	config, err := c.Serve.config(slog.New(slog.NewJSONHandler(&written, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,17 @@ func TestServeDummy(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	_, rest, ready := strings.Cut(written.String(), "msg=ready")
-	if line, rest, _ := strings.Cut(rest, "\n"); !ready || !strings.Contains(line, "address=http://"+config.Addr+" ") || !strings.Contains(line, " threads=") || !strings.Contains(rest, "msg=listening") {
-		t.Errorf("the log lacks a line that it is ready at %s, and then one that it is listening:\n%s", config.Addr, &written)
+	_, rest, found := strings.Cut(written.String(), `"msg":"ready"`)
+	line, rest, _ := strings.Cut(rest, "\n")
+	var ready struct {
+		Address string
+		Seconds float64
+	}
+	if err := json.Unmarshal([]byte("{"+strings.TrimPrefix(line, ",")), &ready); err != nil || !found || ready.Address != "http://"+config.Addr || !strings.Contains(line, `"threads":`) || !strings.Contains(line, `"seconds":`) {
+		t.Errorf("got a line of %+v, %v, want that it is ready at %s with numbers as numbers:\n%s", ready, err, config.Addr, &written)
+	}
+	if !strings.Contains(rest, `"msg":"listening"`) {
+		t.Errorf("the log lacks a line that it is listening behind the one that it is ready:\n%s", &written)
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -41,8 +43,11 @@ func NewGate(limits Limits, log *slog.Logger) (*Gate, error) {
 // Listen takes a port for a gate.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("server: %w (is another server running? choose another address)", err)
+	case err != nil:
+		return nil, fmt.Errorf("server: %w (choose an address of this machine, and a port that this user may take)", err)
 	}
 	return listener, nil
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -63,6 +64,27 @@ type Config struct {
 	Limits  Limits
 }
 
+// Check says what is wrong with the fields that need no model, so that it is known before one is loaded.
+func (c *Config) Check() error {
+	if slices.Contains(c.Keys, "") {
+		return errors.New("server: an API key is empty (leave it out, or no key at all is needed)")
+	}
+	names := append([]string{c.ModelName}, c.Aliases...)
+	for i, name := range names {
+		if name == "" || slices.Contains(names[:i], name) {
+			return fmt.Errorf("server: the model's name %q is empty or given twice (name it once)", name)
+		}
+	}
+	if _, _, err := allowedHosts(cmp.Or(c.Addr, defaultAddr), c.Hosts); err != nil {
+		return err
+	}
+	_, err := newOrigins(c.Origins)
+	return err
+}
+
+// defaultAddr is where a server listens that was told nothing.
+const defaultAddr = "127.0.0.1:8000"
+
 // Server is an HTTP server. It is an http.Handler as well.
 type Server struct {
 	config  Config
@@ -88,7 +110,10 @@ func New(c Config) (*Server, error) {
 	if c.ModelName == "" || c.Generator == nil || c.Engine == nil {
 		return nil, errors.New("server: ModelName, Generator and Engine must be given")
 	}
-	c.Addr = cmp.Or(c.Addr, "127.0.0.1:8000")
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	c.Addr = cmp.Or(c.Addr, defaultAddr)
 	c.Version = cmp.Or(c.Version, "unknown")
 	if c.Defaults.RepetitionPenalty == 0 { // the zero value is no valid choice
 		c.Defaults = sample.Defaults()
@@ -103,9 +128,6 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{config: c, limits: limits, request: limits.request(c.Generator.Vocab), log: c.Log, metrics: metrics.New(c.ModelName, c.Engine), admission: newAdmission(limits)}
 	for _, key := range c.Keys {
-		if key == "" {
-			return nil, errors.New("server: an API key is empty (leave it out, or no key at all is needed)")
-		}
 		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
 	}
 	if s.hosts, s.checksHost, err = allowedHosts(c.Addr, c.Hosts); err != nil {
