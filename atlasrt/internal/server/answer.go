@@ -10,6 +10,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
 )
@@ -35,7 +36,7 @@ type exchange struct {
 
 // serve answers a request to its end.
 func (s *Server) serve(c *gin.Context, x *exchange) {
-	s.metrics.Admitted(x.Options.Choices, x.Options.MaxTokens)
+	s.metrics.Admitted(x.Options.Choices, min(x.Options.MaxTokens, s.config.Generator.MaxContext))
 	e := entryOf(c)
 	e.model = x.Model
 	for _, p := range x.prompts {
@@ -45,6 +46,10 @@ func (s *Server) serve(c *gin.Context, x *exchange) {
 	if err != nil {
 		if p := problem(err); p.Limit == api.LimitContext {
 			p.Param, err = x.input, p
+		}
+		if full, ok := errors.AsType[*engine.QueueFull](err); ok && x.neverFits(full) {
+			err = api.TooMuch(api.LimitQueue, x.input, "This request asks for %d answers to %d tokens of %s, but only %d answers and %d tokens may wait here at a time; ask for fewer.",
+				len(x.prompts)*x.Options.Choices, e.usage.Prompt, x.input, full.RequestLimit, full.TokenLimit)
 		}
 		s.end(c, err)
 		return
@@ -63,6 +68,15 @@ func (s *Server) serve(c *gin.Context, x *exchange) {
 		return
 	}
 	s.metrics.Finished(time.Since(x.arrived), e.usage.Prompt, e.usage.Cached, e.usage.Completion)
+}
+
+// neverFits tells whether a queue that was full is too small for this request even when nobody else waits: to try again is no use.
+func (x *exchange) neverFits(full *engine.QueueFull) bool {
+	tokens := 0
+	for _, p := range x.prompts {
+		tokens += len(p)
+	}
+	return len(x.prompts)*x.Options.Choices > full.RequestLimit || tokens > full.TokenLimit
 }
 
 func (x *exchange) usage(j *job) completion.Usage {

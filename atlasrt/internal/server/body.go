@@ -63,6 +63,24 @@ func (s *Server) bodyTooLarge() error {
 		Message: "The body is larger than the " + strconv.FormatInt(s.limits.BodyBytes, 10) + " bytes that this server takes."}
 }
 
+// lingerTime is how long a client that was refused may go on to send.
+const lingerTime = 5 * time.Second
+
+// linger takes in, and forgets, what a client still sends of a body that was refused unread. Many clients read no answer before
+// they have sent all, and a connection that is closed on them takes the answer with it. Only so much: others are cut off.
+func (s *Server) linger(c *gin.Context) {
+	r := c.Request
+	if r.ContentLength >= 0 && r.ContentLength <= smallBody { // net/http takes that in
+		return
+	}
+	if r.Header.Get("Expect") != "" || s.flush(c) != nil { // such a client waits for the answer
+		return
+	}
+	_ = control(c).SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, r.Body, s.limits.BodyBytes)
+	_ = control(c).SetReadDeadline(time.Time{})
+}
+
 // read takes the body in. Room for a large one is reserved at once and as a whole, so that bodies never wait for each other
 // half read; a length that nobody told is the largest.
 func (s *Server) read(c *gin.Context, v *visit) ([]byte, error) {

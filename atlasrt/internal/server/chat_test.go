@@ -219,6 +219,36 @@ func TestContextLength(t *testing.T) {
 	}
 }
 
+// A request that no queue has room for is refused for good: clients would try again for ever.
+func TestNeverEnoughRoom(t *testing.T) {
+	r := newRig(t, func(engine.Request) reply {
+		return reply{refuse: &engine.QueueFull{Requests: 9, RequestLimit: 8, Tokens: 9, TokenLimit: 100}}
+	}, nil)
+	cases := []struct {
+		fields string
+		status int
+		param  string
+	}{
+		{`"prompt":"a"`, 429, "<nil>"}, {`"prompt":["a","b"],"n":4`, 429, "<nil>"}, {`"prompt":["a","b","c"],"n":3`, 400, "prompt"},
+		{`"prompt":"` + strings.Repeat("x", 100) + `"`, 429, "<nil>"}, {`"prompt":["` + strings.Repeat("x", 51) + `","` + strings.Repeat("x", 50) + `"]`, 400, "prompt"},
+	}
+	for _, c := range cases {
+		got := r.post("/v1/completions", `{"add_special_tokens":false,`+c.fields+`}`)
+		if param := at(object(t, got.body), "error", "param"); got.status != c.status || param != c.param || (got.header.Get("Retry-After") != "") != (c.status == 429) {
+			t.Errorf("%.60s: %d %v %s, want %d for %s", c.fields, got.status, got.header, got.body, c.status, c.param)
+		}
+	}
+}
+
+// Of max_tokens the metrics count what a context could hold: clients write huge numbers for all there is.
+func TestMaxTokensAreCountedWithinTheContext(t *testing.T) {
+	r := newRig(t, answering, nil)
+	r.post("/v1/chat/completions", strings.Replace(hello, "}]", `}],"max_tokens":1000000000000000`, 1))
+	if got := r.metric("vllm:request_params_max_tokens_sum"); got != fmt.Sprint(maxContext) {
+		t.Errorf("got a sum of %s, want %d", got, maxContext)
+	}
+}
+
 // An engine's errors, before and after the first byte (T062).
 func TestEngineErrors(t *testing.T) {
 	var answer reply
@@ -228,7 +258,8 @@ func TestEngineErrors(t *testing.T) {
 		status       int
 		code, header string
 	}{
-		{&engine.QueueFull{}, 429, "rate_limit_exceeded", "2"},
+		{&engine.QueueFull{RequestLimit: 8, TokenLimit: 100}, 429, "rate_limit_exceeded", "2"},
+		{&engine.QueueFull{RequestLimit: 8, TokenLimit: 3}, 400, "invalid_value", ""}, // never would there be room
 		{engine.ErrDraining, 503, "model_not_ready", "5"},
 		{&engine.TooLong{Tokens: 9, Limit: 8}, 400, "context_length_exceeded", ""},
 		{&engine.BadRequest{Field: "top_k", Reason: "is odd"}, 400, "invalid_value", ""},

@@ -80,6 +80,9 @@ func (s *Server) fail(c *gin.Context, err error) {
 		c.Header("x-should-retry", "false")
 	}
 	s.write(c, e.Status, jsonType, e.Body())
+	if e.Status != 408 {
+		s.linger(c)
+	}
 }
 
 func (s *Server) count(e *api.Error) {

@@ -89,6 +89,33 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// Clients that read no answer before they have sent all of a large body still learn why it was refused.
+func TestRefusalsReachWhoSendsAll(t *testing.T) {
+	const limit, size = 4 << 20, 7 << 20
+	r := newRig(t, answering, func(c *Config) { c.Limits.BodyBytes = limit })
+	body := strings.Repeat(" ", size)
+	length := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, body)
+	cases := []struct {
+		name, request string
+		status        int
+	}{
+		{"length", rawHead + length, 413},
+		{"chunked", rawHead + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size, body), 413},
+		{"compressed", rawHead + "Content-Encoding: gzip\r\n" + length, 415},
+		{"no such path", strings.Replace(rawHead, "/chat/", "/chats/", 1) + length, 404},
+		{"a foreign host", strings.Replace(rawHead, "localhost", "evil.example", 1) + length, 403},
+	}
+	for _, c := range cases {
+		conn := r.dial("")
+		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		if _, err := io.WriteString(conn, c.request); err != nil {
+			t.Errorf("%s: sending: %v", c.name, err)
+		} else if got := status(t, conn); got != c.status {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.status)
+		}
+	}
+}
+
 // dial writes raw bytes and returns the connection.
 func (r *rig) dial(raw string) net.Conn {
 	r.t.Helper()
