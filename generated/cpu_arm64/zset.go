@@ -1080,7 +1080,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownI8mmQ8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:287, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ8_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[23], g)
@@ -1093,7 +1093,7 @@ func (s *Set) launchExpertDownI8mmQ8_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[25], g)
@@ -1110,7 +1110,7 @@ func (s *Set) launchExpertDownI8mmQ8_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:321, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[28], g)
@@ -1123,7 +1123,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:336, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[30], g)
@@ -1161,7 +1161,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownI8mmQ4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:287, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[36], g)
@@ -1174,7 +1174,7 @@ func (s *Set) launchExpertDownI8mmQ4_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[38], g)
@@ -1191,7 +1191,7 @@ func (s *Set) launchExpertDownI8mmQ4_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:321, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[41], g)
@@ -1204,7 +1204,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:336, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[43], g)
@@ -1242,7 +1242,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownI8mmQ4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:287, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_1Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[49], g)
@@ -1255,7 +1255,7 @@ func (s *Set) launchExpertDownI8mmQ4_1Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[51], g)
@@ -1272,7 +1272,7 @@ func (s *Set) launchExpertDownI8mmQ4_1(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:321, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[54], g)
@@ -1285,7 +1285,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:336, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[56], g)
@@ -1323,7 +1323,7 @@ func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[62], g)
@@ -1336,7 +1336,7 @@ func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[64], g)
@@ -1374,7 +1374,7 @@ func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[70], g)
@@ -1387,7 +1387,7 @@ func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[72], g)
@@ -1425,7 +1425,7 @@ func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[78], g)
@@ -1438,7 +1438,7 @@ func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[80], g)
@@ -1529,7 +1529,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpI8mmQ8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:202, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ8_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[93], g)
@@ -1542,7 +1542,7 @@ func (s *Set) launchExpertUpI8mmQ8_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ8_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[95], g)
@@ -1555,7 +1555,7 @@ func (s *Set) launchExpertUpI8mmQ8_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:233, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[97], g)
@@ -1568,7 +1568,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:248, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[99], g)
@@ -1597,7 +1597,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpI8mmQ4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:202, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[103], g)
@@ -1610,7 +1610,7 @@ func (s *Set) launchExpertUpI8mmQ4_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[105], g)
@@ -1623,7 +1623,7 @@ func (s *Set) launchExpertUpI8mmQ4_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:233, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[107], g)
@@ -1636,7 +1636,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:248, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[109], g)
@@ -1665,7 +1665,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpI8mmQ4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:202, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_1Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[113], g)
@@ -1678,7 +1678,7 @@ func (s *Set) launchExpertUpI8mmQ4_1Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_1(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[115], g)
@@ -1691,7 +1691,7 @@ func (s *Set) launchExpertUpI8mmQ4_1(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:233, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[117], g)
@@ -1704,7 +1704,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:248, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[119], g)
@@ -1733,7 +1733,7 @@ func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[123], g)
@@ -1746,7 +1746,7 @@ func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[125], g)
@@ -1775,7 +1775,7 @@ func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[129], g)
@@ -1788,7 +1788,7 @@ func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[131], g)
@@ -1817,7 +1817,7 @@ func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[135], g)
@@ -1830,7 +1830,7 @@ func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[137], g)
@@ -1925,7 +1925,7 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ8_0Short: kernels/cpu-arm64/base/q8_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearI8mmQ8_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[150], g)
@@ -1938,7 +1938,7 @@ func (s *Set) launchLinearI8mmQ8_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearI8mmQ8_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[152], g)
@@ -1951,7 +1951,7 @@ func (s *Set) launchLinearI8mmQ8_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearI8mmQ8_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[154], g)
@@ -1964,7 +1964,7 @@ func (s *Set) launchLinearI8mmQ8_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0Short: kernels/cpu-arm64/base/q8_0/kernels.toml:99, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[156], g)
@@ -1977,7 +1977,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:114, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[158], g)
@@ -1990,7 +1990,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:129, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[160], g)
@@ -2019,7 +2019,7 @@ func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ4_0Short: kernels/cpu-arm64/base/q4_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[164], g)
@@ -2032,7 +2032,7 @@ func (s *Set) launchLinearI8mmQ4_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[166], g)
@@ -2045,7 +2045,7 @@ func (s *Set) launchLinearI8mmQ4_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[168], g)
@@ -2058,7 +2058,7 @@ func (s *Set) launchLinearI8mmQ4_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0Short: kernels/cpu-arm64/base/q4_0/kernels.toml:99, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[170], g)
@@ -2071,7 +2071,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:114, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[172], g)
@@ -2084,7 +2084,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:129, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[174], g)
@@ -2113,7 +2113,7 @@ func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ4_1Short: kernels/cpu-arm64/base/q4_1/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_1Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[178], g)
@@ -2126,7 +2126,7 @@ func (s *Set) launchLinearI8mmQ4_1Short(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_1Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[180], g)
@@ -2139,7 +2139,7 @@ func (s *Set) launchLinearI8mmQ4_1Few(q op.Stream, a op.Linear) {
 
 // launchLinearI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_1(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[182], g)
@@ -2152,7 +2152,7 @@ func (s *Set) launchLinearI8mmQ4_1(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1Short: kernels/cpu-arm64/base/q4_1/kernels.toml:99, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[184], g)
@@ -2165,7 +2165,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:114, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[186], g)
@@ -2178,7 +2178,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:129, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[188], g)
@@ -2207,7 +2207,7 @@ func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0Short: kernels/cpu-arm64/base/q5_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[192], g)
@@ -2220,7 +2220,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[194], g)
@@ -2233,7 +2233,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[196], g)
@@ -2262,7 +2262,7 @@ func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4KShort: kernels/cpu-arm64/base/q4_k/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[200], g)
@@ -2275,7 +2275,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[202], g)
@@ -2288,7 +2288,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[204], g)
@@ -2317,7 +2317,7 @@ func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6KShort: kernels/cpu-arm64/base/q6_k/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[208], g)
@@ -2330,7 +2330,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[210], g)
@@ -2343,7 +2343,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[212], g)
@@ -2393,7 +2393,7 @@ func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 
 // launchLogitsI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:153, order int8_blocks.
 func (s *Set) launchLogitsI8mmQ8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[219], g)
@@ -2406,7 +2406,7 @@ func (s *Set) launchLogitsI8mmQ8_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:168, order int8_blocks.
 func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[221], g)
@@ -2427,7 +2427,7 @@ func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 
 // launchLogitsI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:153, order int8_blocks.
 func (s *Set) launchLogitsI8mmQ4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[224], g)
@@ -2440,7 +2440,7 @@ func (s *Set) launchLogitsI8mmQ4_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:168, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[226], g)
@@ -2461,7 +2461,7 @@ func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 
 // launchLogitsI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:153, order int8_blocks.
 func (s *Set) launchLogitsI8mmQ4_1(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[229], g)
@@ -2474,7 +2474,7 @@ func (s *Set) launchLogitsI8mmQ4_1(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:168, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[231], g)
@@ -2495,7 +2495,7 @@ func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[234], g)
@@ -2516,7 +2516,7 @@ func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[237], g)
@@ -2537,7 +2537,7 @@ func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[240], g)

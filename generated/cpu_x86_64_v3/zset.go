@@ -874,7 +874,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[15], g)
@@ -887,7 +887,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[17], g)
@@ -925,7 +925,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[23], g)
@@ -938,7 +938,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[25], g)
@@ -976,7 +976,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[31], g)
@@ -989,7 +989,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[33], g)
@@ -1027,7 +1027,7 @@ func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[39], g)
@@ -1040,7 +1040,7 @@ func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[41], g)
@@ -1078,7 +1078,7 @@ func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[47], g)
@@ -1091,7 +1091,7 @@ func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[49], g)
@@ -1129,7 +1129,7 @@ func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:194, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[55], g)
@@ -1142,7 +1142,7 @@ func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:209, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[57], g)
@@ -1191,7 +1191,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[64], g)
@@ -1204,7 +1204,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[66], g)
@@ -1233,7 +1233,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[70], g)
@@ -1246,7 +1246,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[72], g)
@@ -1275,7 +1275,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[76], g)
@@ -1288,7 +1288,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[78], g)
@@ -1317,7 +1317,7 @@ func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[82], g)
@@ -1330,7 +1330,7 @@ func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[84], g)
@@ -1359,7 +1359,7 @@ func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[88], g)
@@ -1372,7 +1372,7 @@ func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[90], g)
@@ -1401,7 +1401,7 @@ func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:140, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[94], g)
@@ -1414,7 +1414,7 @@ func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:155, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[96], g)
@@ -1467,7 +1467,7 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[103], g)
@@ -1480,7 +1480,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[105], g)
@@ -1493,7 +1493,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[107], g)
@@ -1522,7 +1522,7 @@ func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[111], g)
@@ -1535,7 +1535,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[113], g)
@@ -1548,7 +1548,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[115], g)
@@ -1577,7 +1577,7 @@ func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[119], g)
@@ -1590,7 +1590,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[121], g)
@@ -1603,7 +1603,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[123], g)
@@ -1632,7 +1632,7 @@ func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0Short: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[127], g)
@@ -1645,7 +1645,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[129], g)
@@ -1658,7 +1658,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[131], g)
@@ -1687,7 +1687,7 @@ func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4KShort: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[135], g)
@@ -1700,7 +1700,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[137], g)
@@ -1713,7 +1713,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[139], g)
@@ -1742,7 +1742,7 @@ func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6KShort: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[143], g)
@@ -1755,7 +1755,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:67, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[145], g)
@@ -1768,7 +1768,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:82, order int8_blocks.
 func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[147], g)
@@ -1797,7 +1797,7 @@ func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[151], g)
@@ -1818,7 +1818,7 @@ func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[154], g)
@@ -1839,7 +1839,7 @@ func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[157], g)
@@ -1860,7 +1860,7 @@ func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[160], g)
@@ -1881,7 +1881,7 @@ func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[163], g)
@@ -1902,7 +1902,7 @@ func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:106, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[166], g)

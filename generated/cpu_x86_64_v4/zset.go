@@ -1103,7 +1103,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[15], g)
@@ -1116,7 +1116,7 @@ func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:319, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[17], g)
@@ -1133,7 +1133,7 @@ func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:337, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[20], g)
@@ -1146,7 +1146,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:352, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[22], g)
@@ -1184,7 +1184,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[28], g)
@@ -1197,7 +1197,7 @@ func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:319, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[30], g)
@@ -1214,7 +1214,7 @@ func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:337, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[33], g)
@@ -1227,7 +1227,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:352, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[35], g)
@@ -1265,7 +1265,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[41], g)
@@ -1278,7 +1278,7 @@ func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:319, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[43], g)
@@ -1295,7 +1295,7 @@ func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:337, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[46], g)
@@ -1308,7 +1308,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:352, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[48], g)
@@ -1346,7 +1346,7 @@ func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ5_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[54], g)
@@ -1359,7 +1359,7 @@ func (s *Set) launchExpertDownVnniQ5_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:319, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ5_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[56], g)
@@ -1376,7 +1376,7 @@ func (s *Set) launchExpertDownVnniQ5_0(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:337, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[59], g)
@@ -1389,7 +1389,7 @@ func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:352, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[61], g)
@@ -1427,7 +1427,7 @@ func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[67], g)
@@ -1440,7 +1440,7 @@ func (s *Set) launchExpertDownVnniQ4KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:319, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[69], g)
@@ -1457,7 +1457,7 @@ func (s *Set) launchExpertDownVnniQ4K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:337, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[72], g)
@@ -1470,7 +1470,7 @@ func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:352, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[74], g)
@@ -1508,7 +1508,7 @@ func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:303, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ6KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[80], g)
@@ -1521,7 +1521,7 @@ func (s *Set) launchExpertDownVnniQ6KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:319, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ6K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[82], g)
@@ -1538,7 +1538,7 @@ func (s *Set) launchExpertDownVnniQ6K(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:337, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[85], g)
@@ -1551,7 +1551,7 @@ func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 
 // launchExpertDownInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:352, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
-	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/32)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
+	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[87], g)
@@ -1600,7 +1600,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[94], g)
@@ -1613,7 +1613,7 @@ func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:234, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[96], g)
@@ -1626,7 +1626,7 @@ func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:249, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[98], g)
@@ -1639,7 +1639,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:264, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[100], g)
@@ -1668,7 +1668,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[104], g)
@@ -1681,7 +1681,7 @@ func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:234, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[106], g)
@@ -1694,7 +1694,7 @@ func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:249, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[108], g)
@@ -1707,7 +1707,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:264, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[110], g)
@@ -1736,7 +1736,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[114], g)
@@ -1749,7 +1749,7 @@ func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:234, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[116], g)
@@ -1762,7 +1762,7 @@ func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:249, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[118], g)
@@ -1775,7 +1775,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:264, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[120], g)
@@ -1804,7 +1804,7 @@ func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ5_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[124], g)
@@ -1817,7 +1817,7 @@ func (s *Set) launchExpertUpVnniQ5_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:234, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ5_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[126], g)
@@ -1830,7 +1830,7 @@ func (s *Set) launchExpertUpVnniQ5_0(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:249, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[128], g)
@@ -1843,7 +1843,7 @@ func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:264, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[130], g)
@@ -1872,7 +1872,7 @@ func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[134], g)
@@ -1885,7 +1885,7 @@ func (s *Set) launchExpertUpVnniQ4KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:234, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[136], g)
@@ -1898,7 +1898,7 @@ func (s *Set) launchExpertUpVnniQ4K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:249, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[138], g)
@@ -1911,7 +1911,7 @@ func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:264, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[140], g)
@@ -1940,7 +1940,7 @@ func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:218, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ6KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[144], g)
@@ -1953,7 +1953,7 @@ func (s *Set) launchExpertUpVnniQ6KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:234, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ6K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[146], g)
@@ -1966,7 +1966,7 @@ func (s *Set) launchExpertUpVnniQ6K(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:249, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[148], g)
@@ -1979,7 +1979,7 @@ func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:264, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
-	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[150], g)
@@ -2045,7 +2045,7 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 
 // launchLinearTilesQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearTilesQ8_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[159], g)
@@ -2058,7 +2058,7 @@ func (s *Set) launchLinearTilesQ8_0(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[161], g)
@@ -2071,7 +2071,7 @@ func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[163], g)
@@ -2084,7 +2084,7 @@ func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:100, order int8_blocks.
 func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[165], g)
@@ -2097,7 +2097,7 @@ func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:115, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[167], g)
@@ -2110,7 +2110,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:130, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[169], g)
@@ -2123,7 +2123,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:145, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[171], g)
@@ -2152,7 +2152,7 @@ func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 
 // launchLinearTilesQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearTilesQ4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[175], g)
@@ -2165,7 +2165,7 @@ func (s *Set) launchLinearTilesQ4_0(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[177], g)
@@ -2178,7 +2178,7 @@ func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[179], g)
@@ -2191,7 +2191,7 @@ func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:100, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[181], g)
@@ -2204,7 +2204,7 @@ func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:115, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[183], g)
@@ -2217,7 +2217,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:130, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[185], g)
@@ -2230,7 +2230,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:145, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[187], g)
@@ -2259,7 +2259,7 @@ func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 
 // launchLinearTilesQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearTilesQ4_1(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[191], g)
@@ -2272,7 +2272,7 @@ func (s *Set) launchLinearTilesQ4_1(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[193], g)
@@ -2285,7 +2285,7 @@ func (s *Set) launchLinearVnniQ4_1Short(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[195], g)
@@ -2298,7 +2298,7 @@ func (s *Set) launchLinearVnniQ4_1Few(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:100, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[197], g)
@@ -2311,7 +2311,7 @@ func (s *Set) launchLinearVnniQ4_1(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:115, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[199], g)
@@ -2324,7 +2324,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:130, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[201], g)
@@ -2337,7 +2337,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:145, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[203], g)
@@ -2366,7 +2366,7 @@ func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 
 // launchLinearTilesQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearTilesQ5_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[207], g)
@@ -2379,7 +2379,7 @@ func (s *Set) launchLinearTilesQ5_0(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ5_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[209], g)
@@ -2392,7 +2392,7 @@ func (s *Set) launchLinearVnniQ5_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ5_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[211], g)
@@ -2405,7 +2405,7 @@ func (s *Set) launchLinearVnniQ5_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:100, order int8_blocks.
 func (s *Set) launchLinearVnniQ5_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[213], g)
@@ -2418,7 +2418,7 @@ func (s *Set) launchLinearVnniQ5_0(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:115, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[215], g)
@@ -2431,7 +2431,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:130, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[217], g)
@@ -2444,7 +2444,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:145, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[219], g)
@@ -2473,7 +2473,7 @@ func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 
 // launchLinearTilesQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearTilesQ4K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[223], g)
@@ -2486,7 +2486,7 @@ func (s *Set) launchLinearTilesQ4K(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ4KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[225], g)
@@ -2499,7 +2499,7 @@ func (s *Set) launchLinearVnniQ4KShort(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ4KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[227], g)
@@ -2512,7 +2512,7 @@ func (s *Set) launchLinearVnniQ4KFew(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:100, order int8_blocks.
 func (s *Set) launchLinearVnniQ4K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[229], g)
@@ -2525,7 +2525,7 @@ func (s *Set) launchLinearVnniQ4K(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:115, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[231], g)
@@ -2538,7 +2538,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:130, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[233], g)
@@ -2551,7 +2551,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:145, order int8_blocks.
 func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[235], g)
@@ -2580,7 +2580,7 @@ func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 
 // launchLinearTilesQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:52, order int8_blocks.
 func (s *Set) launchLinearTilesQ6K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 640)}
+	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[239], g)
@@ -2593,7 +2593,7 @@ func (s *Set) launchLinearTilesQ6K(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:68, order int8_blocks.
 func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[241], g)
@@ -2606,7 +2606,7 @@ func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:84, order int8_blocks.
 func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[243], g)
@@ -2619,7 +2619,7 @@ func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
 
 // launchLinearVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:100, order int8_blocks.
 func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[245], g)
@@ -2632,7 +2632,7 @@ func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:115, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[247], g)
@@ -2645,7 +2645,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:130, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[249], g)
@@ -2658,7 +2658,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 
 // launchLinearInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:145, order int8_blocks.
 func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
-	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[251], g)
@@ -2687,7 +2687,7 @@ func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 
 // launchLogitsVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[255], g)
@@ -2700,7 +2700,7 @@ func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[257], g)
@@ -2721,7 +2721,7 @@ func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 
 // launchLogitsVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[260], g)
@@ -2734,7 +2734,7 @@ func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[262], g)
@@ -2755,7 +2755,7 @@ func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 
 // launchLogitsVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[265], g)
@@ -2768,7 +2768,7 @@ func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[267], g)
@@ -2789,7 +2789,7 @@ func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 
 // launchLogitsVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ5_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[270], g)
@@ -2802,7 +2802,7 @@ func (s *Set) launchLogitsVnniQ5_0(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[272], g)
@@ -2823,7 +2823,7 @@ func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 
 // launchLogitsVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[275], g)
@@ -2836,7 +2836,7 @@ func (s *Set) launchLogitsVnniQ4K(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 40)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[277], g)
@@ -2857,7 +2857,7 @@ func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 
 // launchLogitsVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:169, order int8_blocks.
 func (s *Set) launchLogitsVnniQ6K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[280], g)
@@ -2870,7 +2870,7 @@ func (s *Set) launchLogitsVnniQ6K(q op.Stream, a op.Logits) {
 
 // launchLogitsInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:184, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
-	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32) * 44)}
+	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[282], g)

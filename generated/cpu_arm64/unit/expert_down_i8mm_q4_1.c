@@ -3,6 +3,7 @@ typedef float atlas_act;
 #include "atlas_op.h"
 #define kFew 0
 #define kForm 1
+#define kPeak 12
 #define kScheme ATLAS_SCHEME_Q4_1
 #include "lib/cpu/weight/expert_down.h"
 

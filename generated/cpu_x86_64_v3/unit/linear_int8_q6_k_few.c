@@ -3,6 +3,7 @@ typedef float atlas_act;
 #include "atlas_op.h"
 #define kForm 1
 #define kPanels 2
+#define kPeak 12
 #define kRows 8
 #define kScheme ATLAS_SCHEME_Q6_K
 #include "lib/cpu/weight/linear.h"

@@ -3,6 +3,7 @@ typedef float atlas_act;
 #include "atlas_op.h"
 #define kForm 1
 #define kPanels 16
+#define kPeak 9
 #define kScheme ATLAS_SCHEME_Q4_K
 #include "lib/cpu/weight/logits.h"
 

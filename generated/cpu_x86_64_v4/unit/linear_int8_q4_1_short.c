@@ -3,6 +3,7 @@ typedef float atlas_act;
 #include "atlas_op.h"
 #define kForm 1
 #define kPanels 6
+#define kPeak 12
 #define kRows 8
 #define kScheme ATLAS_SCHEME_Q4_1
 #include "lib/cpu/weight/linear.h"

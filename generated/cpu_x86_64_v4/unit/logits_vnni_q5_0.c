@@ -3,6 +3,7 @@ typedef float atlas_act;
 #include "atlas_op.h"
 #define kForm 1
 #define kPanels 16
+#define kPeak 9
 #define kScheme ATLAS_SCHEME_Q5_0
 #include "lib/cpu/weight/logits.h"
 

@@ -1,4 +1,4 @@
-// prepare_row of activation.h in NEON.
+// What activation.h asks for in NEON.
 #pragma once
 
 #if kForm == 1
@@ -11,25 +11,32 @@ INLINE halves sums_of(const int8_t *code, int count) {
     return sum;
 }
 
-static inline void prepare_row(const float *in, activation *out, int cols) {
-    for (int b = 0; b < cols / 32; b++, in += 32, out++) {
-        float32x4_t x[8];
-        int32x4_t largest = vdupq_n_s32(0);
-        for (int i = 0; i < 8; i++) {
-            x[i] = vld1q_f32(in + 4 * i);
-            largest = vmaxq_s32(largest, (int32x4_t)x[i] & 0x7fffffff);
-        }
-        const int32_t bits = vmaxvq_s32(largest);
-        float top;
-        memcpy(&top, &bits, sizeof top);
-        const int tiny = top < 0x1p-100f;  // 127/top would overflow
-        const float inverse = tiny ? 0 : 127 / top;
-        for (int i = 0; i < 8; i += 2) {
-            const int32x4_t lo = vcvtnq_s32_f32(x[i] * inverse), hi = vcvtnq_s32_f32(x[i + 1] * inverse);
-            vst1_s8(out->code + 4 * i, vqmovn_s16(vcombine_s16(vqmovn_s32(lo), vqmovn_s32(hi))));
-        }
-        out->scale = tiny ? 0 : top / 127;
-        finish_block(out);
+// Codes of eight columns.
+INLINE void store_codes(int8_t *code, float32x4_t lo, float32x4_t hi) {
+    vst1_s8(code, vqmovn_s16(vcombine_s16(vqmovn_s32(vcvtnq_s32_f32(lo)), vqmovn_s32(vcvtnq_s32_f32(hi)))));
+}
+
+// Codes of 32 columns, and the largest of those.
+INLINE float make_codes(const float *in, int8_t *code) {
+    float32x4_t x[8];
+    int32x4_t largest = vdupq_n_s32(0);
+    for (int i = 0; i < 8; i++) {
+        x[i] = vld1q_f32(in + 4 * i);
+        largest = vmaxq_s32(largest, (int32x4_t)x[i] & 0x7fffffff);
+    }
+    const int32_t bits = vmaxvq_s32(largest);
+    float top;
+    memcpy(&top, &bits, sizeof top);
+    const float inverse = top < 0x1p-100f ? 0 : 127 / top;
+    for (int i = 0; i < 8; i += 2) store_codes(code + 4 * i, x[i] * inverse, x[i + 1] * inverse);
+    return top;
+}
+
+// Codes of what those leave.
+INLINE void make_rest(const float *in, float inverse, int8_t *code) {
+    for (int i = 0; i < 8; i += 2) {
+        const float32x4_t lo = vld1q_f32(in + 4 * i) * inverse, hi = vld1q_f32(in + 4 * i + 4) * inverse;
+        store_codes(code + 4 * i, (lo - vrndnq_f32(lo)) * (float)kFiner, (hi - vrndnq_f32(hi)) * (float)kFiner);
     }
 }
 #elif kForm == 2

@@ -6,6 +6,8 @@
 
 enum { kLanes = 16 };
 
+INLINE int least(int x, int y) { return x < y ? x : y; }
+
 #ifdef __aarch64__
 #include "lib/cpu/arm64/lane.h"
 #elif defined __AVX2__

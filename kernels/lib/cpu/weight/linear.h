@@ -2,25 +2,49 @@
 #pragma once
 #include "multiply.h"
 
+// Outputs of a panel and n rows from row r on.
+static inline void store_outputs(const atlas_Linear *a, int p, int r, int n, float (*out)[kLanes]) {
+    const int first = p * kLanes, lanes = least(kLanes, a->W.Rows - first);
+    scale_outputs(&a->W, 0, p, n, out);
+    for (int j = 0; j < n; j++)
+        for (int lane = 0; lane < lanes; lane++)
+            a->Out[(size_t)(r + j) * a->OutPitch + first + lane] = out[j][lane] + (a->Bias ? a->Bias[first + lane] : 0);
+}
+
 static inline void linear_block(const atlas_Linear *a, const activation *rows, uint32_t x, uint32_t y) {
-    const int n = a->W.Rows, cols = a->W.Cols;
-    const int panel_end = least((x + 1) * kPanels, panels_of(n)), row_end = least((y + 1) * kRows, a->Rows);
+    const int cols = a->W.Cols, first = y * kRows, n = least(kRows, a->Rows - first);
+    const int panel_end = least((x + 1) * kPanels, panels_of(a->W.Rows));
     const size_t pitch = activation_pitch(cols);
+    const activation *row[kRows];
+    for (int i = 0; i < n; i++) row[i] = rows + (first + i) * pitch;
+#if kForm == 1
+    uint64_t who[cols / 32];
+    if (n > 1) find_rests(row, n, cols / 32, who);
+#endif
     for (int p = x * kPanels; p < panel_end; p += 2) {
         const int panels = least(2, panel_end - p);
-        for (int r = y * kRows, tile; r < row_end; r += tile) {
-            tile = tile_rows(row_end - r);
-            const activation *row[kTileRows];
-            for (int i = 0; i < tile; i++) row[i] = rows + (r + i) * pitch;
-            products out;
-            multiply(&a->W, 0, p, panels, row, tile, out);
-            for (int i = 0; i < panels; i++) {
-                const int first = (p + i) * kLanes, lanes = least(kLanes, n - first);
-                for (int j = 0; j < tile; j++)
-                    for (int lane = 0; lane < lanes; lane++)
-                        a->Out[(size_t)(r + j) * a->OutPitch + first + lane] = out[i][j][lane] + (a->Bias ? a->Bias[first + lane] : 0);
+        products part;
+        float all[2][kRows][kLanes], (*out)[kLanes] = all[0];
+        int pitch = kRows;
+        for (int r = 0, tile; r < n; r += tile) {
+            tile = tile_rows(n - r);
+            multiply_blocks(&a->W, 0, p, panels, row + r, tile, part);
+            if (tile == n) {
+                out = part[0];
+                pitch = kTileRows;
+            } else {
+                for (int i = 0; i < panels; i++) memcpy(all[i][r], part[i], tile * sizeof *part[i]);
             }
         }
+#if kForm == 1
+        if (n == 1) {
+            add_rest_alone(&a->W, 0, p, panels, row[0], part);
+        } else {
+            const panel at[2] = {panel_at(&a->W, 0, p), panel_at(&a->W, 0, p + panels - 1)};
+            add_rests(at, panels, cols / 32, who, row, out, pitch);
+        }
+#endif
+        for (int i = 0; i < panels; i++) store_outputs(a, p + i, first, n, out + i * pitch);
     }
 }
 

@@ -3,8 +3,7 @@
 #if kForm == 0
 #include "tile_f32.h"
 #elif kForm == 1
-#include "tile_int8.h"
-#include "tile_super.h"
+#include "rest.h"
 
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     (kBlock == 256 ? tile_super_blocks : tile_blocks)(p, n, at, cols, row, acc);
@@ -16,8 +15,6 @@ INLINE void tile(int p, int n, const panel *at, int cols, const activation *cons
 typedef float products[2][kTileRows][kLanes];  // of two panels and the rows of a tile
 
 enum { kSpan = 32 };  // outputs of a span
-
-INLINE int least(int x, int y) { return x < y ? x : y; }
 
 // How many of the rows left make the next tile, so that tiles are about equal.
 static inline int tile_rows(int left) {
@@ -45,8 +42,8 @@ INLINE void multiply_panels(int p, int n, const panel *at, int cols, const activ
         for (int i = 0; i < 2; i++) multiply_tile(1, n, at + i, cols, row, out, i);
 }
 
-// out[i][r] = panel first+i of a stacked matrix times row[r], for one or two panels and at most kTileRows rows.
-static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix, int first, int panels,
+// The same but for rests and the factors of a matrix's rows.
+static __attribute__((noinline)) void multiply_blocks(const atlas_Weight *w, int matrix, int first, int panels,
                                                const activation *const *row, int n, products out) {
     const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
 #define CASE(n)                                             \
@@ -68,10 +65,40 @@ static __attribute__((noinline)) void multiply(const atlas_Weight *w, int matrix
         CASE(8);
     }
 #undef CASE
+}
+
+#if kForm == 1
+// Adds the rest of a row that is alone.
+static __attribute__((noinline)) void add_rest_alone(const atlas_Weight *w, int matrix, int first, int panels, const activation *row, float (*out)[kTileRows][kLanes]) {
+    const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
+    if (panels == 1)
+        add_alone(1, at, w->Cols, row, out);
+    else
+        add_alone(2, at, w->Cols, row, out);
+}
+#endif
+
+// Multiplies outputs of panel p by the factors of their rows of the matrix.
+static inline void scale_outputs(const atlas_Weight *w, int matrix, int p, int n, float (*out)[kLanes]) {
     if (!w->Scale) return;
-    for (int i = 0; i < panels; i++)
-        for (int r = 0; r < n; r++)
-            for (int lane = 0; lane < at[i].rows; lane++) out[i][r][lane] *= row_scale(w, matrix, (first + i) * kLanes + lane);
+    for (int r = 0; r < n; r++)
+        for (int lane = 0; lane < least(kLanes, w->Rows - p * kLanes); lane++) out[r][lane] *= row_scale(w, matrix, p * kLanes + lane);
+}
+
+// out[i][r] = panel first+i of a stacked matrix times row[r], for one or two panels and at most kTileRows rows.
+static inline void multiply(const atlas_Weight *w, int matrix, int first, int panels, const activation *const *row, int n, products out) {
+    multiply_blocks(w, matrix, first, panels, row, n, out);
+#if kForm == 1
+    if (n == 1) {
+        add_rest_alone(w, matrix, first, panels, row[0], out);
+    } else {
+        const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
+        uint64_t who[w->Cols / 32];
+        find_rests(row, n, w->Cols / 32, who);
+        add_rests(at, panels, w->Cols / 32, who, row, out[0], kTileRows);
+    }
+#endif
+    for (int i = 0; i < panels; i++) scale_outputs(w, matrix, first + i, n, out[i]);
 }
 
 // out[r][i] = output first+i of a stacked matrix times row[r], for count outputs that may begin anywhere in a panel.

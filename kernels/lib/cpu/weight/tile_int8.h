@@ -47,6 +47,35 @@ INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *co
 #include "lib/cpu/arm64/sums_in_pairs.h"
 #endif
 
+// Sums of block b, by whatever makes them fastest.
+INLINE void block_sums(int p, int n, const panel *at, int b, const activation *const *row, i32x16 (*sum)[kTileRows]) {
+#ifdef __ARM_FEATURE_MATMUL_INT8
+    if (n > 1) {
+        tile_sums_in_pairs(n, at, b, row, sum[0]);
+        return;
+    }
+#endif
+    tile_sums(p, n, at, b, row, sum);
+#pragma GCC unroll 2
+    for (int i = 0; i < p; i++)
+#pragma GCC unroll 8
+        for (int r = 0; r < n && !kIsQ8_0; r++) sum[i][r] = dot_end(sum[i][r]);
+}
+
+// What 32 columns of a panel are multiplied by.
+typedef struct { f32x16 scale, minimum; } multipliers;
+
+INLINE multipliers block_multipliers(const panel *at, int b) {
+    const uint16_t *scales = scales_at(at, b);
+    return (multipliers){f32x16_halves(scales), kIsQ4_1 ? f32x16_halves(scales + kLanes) : f32x16_zero()};
+}
+
+// One link of an output's chain.
+INLINE f32x16 add_sum(f32x16 out, i32x16 sum, multipliers m, const activation *x) {
+    out = f32x16_fma(f32x16_ints(sum), f32x16_mul(m.scale, f32x16_set(x->scale)), out);
+    return kIsQ4_1 || kIsQ4_K ? f32x16_fma(m.minimum, f32x16_set(x->sum), out) : out;
+}
+
 INLINE void tile_blocks(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     for (int b = 0; b < cols / 32; b++) {
         if (n == 1)  // one row waits for memory
@@ -55,23 +84,12 @@ INLINE void tile_blocks(int p, int n, const panel *at, int cols, const activatio
                     __builtin_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line);
         i32x16 sum[2][kTileRows];
         if (n * p > 2) __asm__ volatile("" ::"r"(acc) : "memory");  // keeps acc in memory, so that sum has the registers
-#ifdef __ARM_FEATURE_MATMUL_INT8
-        if (n > 1)
-            tile_sums_in_pairs(n, at, b, row, sum[0]);
-        else
-#endif
-            tile_sums(p, n, at, b, row, sum);
+        block_sums(p, n, at, b, row, sum);
 #pragma GCC unroll 2
         for (int i = 0; i < p; i++) {
-            const uint16_t *scales = scales_at(&at[i], b);
-            const f32x16 d = f32x16_halves(scales), minimum = kIsQ4_1 ? f32x16_halves(scales + kLanes) : f32x16_zero();
+            const multipliers m = block_multipliers(&at[i], b);
 #pragma GCC unroll 8
-            for (int r = 0; r < n; r++) {
-                const activation *x = &row[r][b];
-                const f32x16 total = f32x16_ints(kIsQ8_0 ? sum[i][r] : dot_end(sum[i][r]));
-                const f32x16 out = f32x16_fma(total, f32x16_mul(d, f32x16_set(x->scale)), acc[i][r]);
-                acc[i][r] = kIsQ4_1 ? f32x16_fma(minimum, f32x16_set(x->sum), out) : out;
-            }
+            for (int r = 0; r < n; r++) acc[i][r] = add_sum(acc[i][r], sum[i][r], m, &row[r][b]);
         }
     }
 }

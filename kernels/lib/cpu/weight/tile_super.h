@@ -66,11 +66,11 @@ INLINE void end_sums(int p, int n, const i32x16 *factor, i32x16 (*sum)[kTileRows
         for (int r = 0; r < n; r++) sum[i][r] = kIsQ6_K ? dot_end_times(sum[i][r], factor[i]) : dot_end(sum[i][r]);
 }
 
-INLINE void tile_group(int p, int n, const panel *at, int b, int half, int group, const factors *of, const activation *const *row,
-                       f32x16 (*acc)[kTileRows]) {
+// Sums of a group, the group-th of a half.
+INLINE void group_sums(int p, int n, const panel *at, int b, int half, int group, const factors *of, const activation *const *row,
+                       i32x16 (*sum)[kTileRows]) {
     const int g = 8 * b + 4 * half + group;
-    i32x16 sum[2][kTileRows], factor[2];
-    if (n * p > 2) __asm__ volatile("" ::"r"(acc) : "memory");  // keeps acc in memory, so that sum has the registers
+    i32x16 factor[2];
     if (kIsQ4_K) {
         start_sums(p, n, g, 0, row, sum);
         add_words(p, n, at, b, half, group, 0, 8, row, sum);
@@ -95,20 +95,28 @@ INLINE void tile_group(int p, int n, const panel *at, int b, int half, int group
             if (n * p > 2) __asm__ volatile("" ::"r"(before) : "memory");
         }
     }
+}
+
+INLINE multipliers group_multipliers(const panel *at, int b, int group, factors of) {
+    const uint16_t *scales = scales_at(at, b);
+    multipliers m = {f32x16_halves(scales), f32x16_zero()};
+    if (kIsQ4_K) {
+        m.scale = f32x16_mul(m.scale, f32x16_ints(byte_of(of.first, group)));
+        m.minimum = f32x16_mul(f32x16_halves(scales + kLanes), f32x16_ints(byte_of(of.second, group)));
+    }
+    return m;
+}
+
+INLINE void tile_group(int p, int n, const panel *at, int b, int half, int group, const factors *of, const activation *const *row,
+                       f32x16 (*acc)[kTileRows]) {
+    i32x16 sum[2][kTileRows];
+    if (n * p > 2) __asm__ volatile("" ::"r"(acc) : "memory");  // keeps acc in memory, so that sum has the registers
+    group_sums(p, n, at, b, half, group, of, row, sum);
 #pragma GCC unroll 2
     for (int i = 0; i < p; i++) {
-        const uint16_t *scales = scales_at(&at[i], b);
-        f32x16 d = f32x16_halves(scales), minimum;
-        if (kIsQ4_K) {
-            d = f32x16_mul(d, f32x16_ints(byte_of(of[i].first, group)));
-            minimum = f32x16_mul(f32x16_halves(scales + kLanes), f32x16_ints(byte_of(of[i].second, group)));
-        }
+        const multipliers m = group_multipliers(&at[i], b, group, of[i]);
 #pragma GCC unroll 8
-        for (int r = 0; r < n; r++) {
-            const activation *x = &row[r][g];
-            const f32x16 out = f32x16_fma(f32x16_ints(sum[i][r]), f32x16_mul(d, f32x16_set(x->scale)), acc[i][r]);
-            acc[i][r] = kIsQ4_K ? f32x16_fma(minimum, f32x16_set(x->sum), out) : out;
-        }
+        for (int r = 0; r < n; r++) acc[i][r] = add_sum(acc[i][r], sum[i][r], m, &row[r][8 * b + 4 * half + group]);
     }
 }
 

@@ -3,7 +3,7 @@
 // Sums are those of tile_int8.h and tile_super.h, and an output is the same chain over them: its bits are the same.
 #pragma once
 #include "amx.h"
-#include "lib/cpu/weight/tile_super.h"
+#include "lib/cpu/weight/rest.h"
 
 enum {
     kPieces = kIsQ6_K ? 2 : 1,        // sums of 32 columns: of each scale of the weights
@@ -28,16 +28,15 @@ typedef struct {
     float scale[kLanes], first[kLanes], second[kLanes];
 } columns;
 
-// Rows that are not there are zeros.
-static inline void prepare_tile(const float *in, int n, int cols, row_tile *out) {
+// Rows that are not there are zeros. What comes before a tile is prepared rows, which have the rests.
+static inline void prepare_tile(const activation *rows, int n, int cols, row_tile *out) {
     for (int g = 0; g < cols / 32; g++) {
         if (n < kTile) memset(&out[g], 0, sizeof out[g]);
         for (int r = 0; r < n; r++) {
-            activation x;
-            prepare_row(in + (size_t)r * cols + 32 * g, &x, 32);
-            memcpy(out[g].code[r], x.code, sizeof x.code);
-            out[g].scale[r] = x.scale;
-            if (kHasMinimum) out[g].sum[r] = x.sum;
+            const activation *const x = &rows[r * activation_pitch(cols) + g];
+            memcpy(out[g].code[r], x->code, sizeof x->code);
+            out[g].scale[r] = x->scale;
+            if (kHasMinimum) out[g].sum[r] = x->sum;
         }
     }
 }
