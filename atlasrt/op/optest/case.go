@@ -21,6 +21,7 @@ type Case struct {
 	numbers map[string][]float64 // the same, to be rounded to the buffer's type; a weight's name is a matrix in bf16
 	alias   map[string]string    // fields that have the address of another one
 	ids     []int32              // MoE: the expert of each pick
+	peaked  bool                 // each block of an activation row is zero or stands out
 }
 
 // call is any op's struct.

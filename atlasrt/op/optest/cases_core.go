@@ -3,6 +3,7 @@ package optest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -60,6 +61,7 @@ func linearCases(o Options) []*Case {
 			list = append(list, largeCases(scheme)...)
 		}
 		list = append(list, unevenCase(scheme, 1), unevenCase(scheme, 3))
+		list = append(list, peakedCases(scheme)...)
 		for i, s := range shapes(scheme, o) {
 			for k, rows := range rowCounts(o) {
 				x := op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)}
@@ -95,6 +97,39 @@ func unevenCase(scheme op.Scheme, rows int) *Case {
 		}
 	}
 	return c
+}
+
+// peak gives a case rows of so many columns in which one block of 32 is not zero; every third row has another one beside it.
+func (c *Case) peak(rows, cols int) *Case {
+	c.Name, c.peaked = c.Name+" peaked", true
+	rng := rand.New(rand.NewPCG(uint64(cols), uint64(rows)))
+	for r := range rows {
+		first := rng.IntN(cols / 32)
+		for j := range cols {
+			x := rng.NormFloat64()
+			if g := j / 32; g != first && (r%3 > 0 || g != (first+5)%(cols/32)) {
+				x = 0
+			}
+			c.numbers["In"] = append(c.numbers["In"], x)
+		}
+	}
+	return c
+}
+
+// peakedCases are of rows whose blocks are held to more bits, by kernels that make bytes of activations, for they stand out: few rows, and
+// more than are looked at together.
+func peakedCases(scheme op.Scheme) []*Case {
+	if !slices.Contains(blocks, scheme) {
+		return nil
+	}
+	cols := whole(scheme, 1056)
+	var list []*Case
+	for _, rows := range []int{1, 2, 3, 7, 70} {
+		x := op.Linear{W: matrix(scheme, 80, cols), Rows: int32(rows), OutPitch: 80}
+		list = append(list, of(fmt.Sprintf("%s 80×%d rows %d", scheme, cols, rows), x).with(word(rows == 3, "Bias"), factored(scheme)).peak(rows, cols))
+	}
+	long := whole(scheme, 8448) // more blocks than one word of bits has
+	return append(list, of(fmt.Sprintf("%s 24×%d rows 9", scheme, long), op.Linear{W: matrix(scheme, 24, long), Rows: 9, OutPitch: 24}).with("W.Scale").peak(9, long))
 }
 
 // tallCases are matrices of more outputs than a machine makes at once, for a few dozen rows.
@@ -172,6 +207,10 @@ func logitsCases(o Options) []*Case {
 		}
 		if !o.Short {
 			list = append(list, tallLogits(scheme, 26001, 96, 9), tallLogits(scheme, 26001, 96, 33))
+		}
+		if slices.Contains(blocks, scheme) {
+			cols := whole(scheme, 1056)
+			list = append(list, tallLogits(scheme, 97, cols, 1).peak(1, cols), tallLogits(scheme, 97, cols, 6).peak(6, cols))
 		}
 	}
 	return list
@@ -253,6 +292,11 @@ func expertCases(o Options) []*Case {
 					of(title, op.ExpertDown{W: experts(scheme, s.experts, s.half, s.cols), Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
 			}
 		}
+	}
+	for _, scheme := range blocks {
+		cols, ids := whole(scheme, 1056), picks(12, 4, 2, 0)
+		title := fmt.Sprintf("%s 4×40×%d rows 12 top 2", scheme, cols)
+		list = append(list, of(title, op.ExpertDown{W: experts(scheme, 4, 40, cols), Rows: 12, TopK: 2}).group(ids).with(factored(scheme)).peak(24, cols))
 	}
 	return list
 }

@@ -16,9 +16,11 @@ const (
 	// beforeRounding is for what is rounded to bf16 only once, as the oracle does: the rounding itself does not count (see
 	// compare), and what was before it is a sum in f32 or, of e4m3 products, in the 14 bits or so that tensor cores add with.
 	beforeRounding = 1e-3
-	// roundInt8 is for activations rounded to a byte: half a step of a 127th of a row's largest value, which in normal
-	// numbers is four deviations, is 1.6e-2 at most and 0.9e-2 in the mean; rows of a few results scatter about it.
-	roundInt8 = 2e-2
+	// roundInt8 is for activations rounded to bytes, finer where a block of them stands out of its row: steps are at most a 127th
+	// of √12 root mean squares, and a step is √12 errors, so that a row's is 0.8e-2 at most; rows of a few results scatter about it.
+	roundInt8 = 1.2e-2
+	// roundRest is for blocks that stand out of their rows: half a step of a 127th of a 254th of the largest, as in roundInt8.
+	roundRest = 8e-5
 	// gated is what an error grows by in the product of two results, of which one went through a sigmoid.
 	gated = 2
 )
@@ -72,6 +74,9 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 	}
 	if result.dtype == op.BF16 {
 		limit = max(limit, beforeRounding)
+	}
+	if c.peaked && t.Act == op.F32 {
+		limit = min(limit, roundRest)
 	}
 	return limit
 }
