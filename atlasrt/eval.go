@@ -12,8 +12,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/tw"
+	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // evalCommand measures perplexity, or how far the default kernels are from the exact ones.
@@ -40,7 +39,7 @@ func (c *evalCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	text, err := instance.OpenText(m.Checkpoint)
+	text, err := c.text(m.Checkpoint, slog.New(slog.DiscardHandler)) // a text is read as it is, without sampling or ends
 	if err != nil {
 		return err
 	}
@@ -132,16 +131,15 @@ func (c *evalCommand) compare(tokens []int32, vocab int, exact, direct *engine.D
 	return all, err
 }
 
-func (c *evalCommand) print(w io.Writer, t *instance.Target, r comparison) error {
+func (c *evalCommand) print(w io.Writer, target *instance.Target, r comparison) error {
 	if c.JSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	fmt.Fprintf(w, "%s on %s: the default kernels beside those of --exact, %d tokens in windows of %d\n", c.checkpoint(), t.Bundle.Hardware, r.Tokens, c.Window)
-	table := tablewriter.NewTable(w, tablewriter.WithHeaderAutoFormat(tw.Off))
-	table.Header("KL, mean", "99 %", "most", "same top token", "perplexity", "exact")
-	_ = table.Append(fmt.Sprintf("%.5f ± %.5f", r.MeanKL, r.KLError), fmt.Sprintf("%.4f", r.KL99), fmt.Sprintf("%.4f", r.MaxKL),
+	fmt.Fprintf(w, "%s on %s: the default kernels beside those of --exact, %d tokens in windows of %d\n", c.checkpoint(), target.Bundle.Hardware, r.Tokens, c.Window)
+	t := table.New("\tKL, mean", "\t99 %", "\tmost", "\tsame top token", "\tperplexity", "\texact")
+	t.Row(fmt.Sprintf("%.5f ± %.5f", r.MeanKL, r.KLError), fmt.Sprintf("%.4f", r.KL99), fmt.Sprintf("%.4f", r.MaxKL),
 		fmt.Sprintf("%.2f %%", 100*r.SameTop), fmt.Sprintf("%.4f", r.Perplexity), fmt.Sprintf("%.4f", r.PerplexityRef))
-	return table.Render()
+	return t.Print(w)
 }
 
 // checkpoint is what the report calls the model.
