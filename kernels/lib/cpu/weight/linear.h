@@ -19,7 +19,8 @@ static inline void linear_block(const atlas_Linear *a, const activation *rows, u
     for (int i = 0; i < n; i++) row[i] = rows + (first + i) * pitch;
 #if kForm == 1
     uint64_t who[cols / 32];
-    if (n > 1) find_rests(row, n, cols / 32, who);
+    const int together = n - (n % kTileRows == 1 && (n == 1 || kTileRows == 2));  // rows of tiles of more than one
+    if (together) find_rests(row, together, cols / 32, who);
 #endif
     for (int p = x * kPanels; p < panel_end; p += 2) {
         const int panels = least(2, panel_end - p);
@@ -37,12 +38,8 @@ static inline void linear_block(const atlas_Linear *a, const activation *rows, u
             }
         }
 #if kForm == 1
-        if (n == 1) {
-            add_rest_alone(&a->W, 0, p, panels, row[0], part);
-        } else {
-            const panel at[2] = {panel_at(&a->W, 0, p), panel_at(&a->W, 0, p + panels - 1)};
-            add_rests(at, panels, cols / 32, who, row, out, pitch);
-        }
+        const panel at[2] = {panel_at(&a->W, 0, p), panel_at(&a->W, 0, p + panels - 1)};
+        if (together) add_rests(at, panels, cols / 32, who, row, together, out, pitch);
 #endif
         for (int i = 0; i < panels; i++) store_outputs(a, p + i, first, n, out + i * pitch);
     }

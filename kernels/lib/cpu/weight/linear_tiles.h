@@ -22,7 +22,7 @@ static inline void add_all_rests(const atlas_Linear *a, void *scratch, const pan
         uint64_t who[cols / 32];
         for (int i = 0; i < n; i++) row[i] = prepared_rows(a, scratch) + (first + r + i) * activation_pitch(cols);
         find_rests(row, n, cols / 32, who);
-        add_rests(at, panels, cols / 32, who, row, out[0] + r, kRows);
+        add_rests(at, panels, cols / 32, who, row, n, out[0] + r, kRows);
     }
 }
 #endif

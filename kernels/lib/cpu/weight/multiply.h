@@ -6,7 +6,10 @@
 #include "rest.h"
 
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
-    (kBlock == 256 ? tile_super_blocks : tile_blocks)(p, n, at, cols, row, acc);
+    if (n == 1)
+        tile_alone(p, at, cols, row[0], acc);
+    else
+        (kBlock == 256 ? tile_super_blocks : tile_blocks)(p, n, at, cols, row, acc);
 }
 #else
 #include "lib/cpu/arm64/tile_bf16.h"
@@ -42,7 +45,7 @@ INLINE void multiply_panels(int p, int n, const panel *at, int cols, const activ
         for (int i = 0; i < 2; i++) multiply_tile(1, n, at + i, cols, row, out, i);
 }
 
-// The same but for rests and the factors of a matrix's rows.
+// The same but for the factors of a matrix's rows, and for rests where there are several rows.
 static __attribute__((noinline)) void multiply_blocks(const atlas_Weight *w, int matrix, int first, int panels,
                                                const activation *const *row, int n, products out) {
     const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
@@ -67,17 +70,6 @@ static __attribute__((noinline)) void multiply_blocks(const atlas_Weight *w, int
 #undef CASE
 }
 
-#if kForm == 1
-// Adds the rest of a row that is alone.
-static __attribute__((noinline)) void add_rest_alone(const atlas_Weight *w, int matrix, int first, int panels, const activation *row, float (*out)[kTileRows][kLanes]) {
-    const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
-    if (panels == 1)
-        add_alone(1, at, w->Cols, row, out);
-    else
-        add_alone(2, at, w->Cols, row, out);
-}
-#endif
-
 // Multiplies outputs of panel p by the factors of their rows of the matrix.
 static inline void scale_outputs(const atlas_Weight *w, int matrix, int p, int n, float (*out)[kLanes]) {
     if (!w->Scale) return;
@@ -89,13 +81,11 @@ static inline void scale_outputs(const atlas_Weight *w, int matrix, int p, int n
 static inline void multiply(const atlas_Weight *w, int matrix, int first, int panels, const activation *const *row, int n, products out) {
     multiply_blocks(w, matrix, first, panels, row, n, out);
 #if kForm == 1
-    if (n == 1) {
-        add_rest_alone(w, matrix, first, panels, row[0], out);
-    } else {
+    if (n > 1) {
         const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
         uint64_t who[w->Cols / 32];
         find_rests(row, n, w->Cols / 32, who);
-        add_rests(at, panels, w->Cols / 32, who, row, out[0], kTileRows);
+        add_rests(at, panels, w->Cols / 32, who, row, n, out[0], kTileRows);
     }
 #endif
     for (int i = 0; i < panels; i++) scale_outputs(w, matrix, first + i, n, out[i]);

@@ -76,12 +76,15 @@ INLINE f32x16 add_sum(f32x16 out, i32x16 sum, multipliers m, const activation *x
     return kIsQ4_1 || kIsQ4_K ? f32x16_fma(m.minimum, f32x16_set(x->sum), out) : out;
 }
 
+// Where a row that waits for memory will be.
+INLINE void prefetch_ahead(int p, const panel *at, int b, int from, int to) {
+    for (int i = 0; i < p; i++)
+        for (int line = from; line < to; line += 64) __builtin_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line);
+}
+
 INLINE void tile_blocks(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     for (int b = 0; b < cols / 32; b++) {
-        if (n == 1)  // one row waits for memory
-            for (int i = 0; i < p; i++)
-                for (int line = 0; line < kPackedBlock; line += 64)
-                    __builtin_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + line);
+        if (n == 1) prefetch_ahead(p, at, b, 0, kPackedBlock);
         i32x16 sum[2][kTileRows];
         if (n * p > 2) __asm__ volatile("" ::"r"(acc) : "memory");  // keeps acc in memory, so that sum has the registers
         block_sums(p, n, at, b, row, sum);

@@ -123,10 +123,7 @@ INLINE void tile_group(int p, int n, const panel *at, int b, int half, int group
 INLINE void tile_super_blocks(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     for (int b = 0; b < cols / 256; b++)
         for (int half = 0; half < 2; half++) {
-            if (n == 1)  // one row waits for memory
-                for (int i = 0; i < p; i++)
-                    for (int line = 0; line < kPackedBlock / 2; line += 64)
-                        __builtin_prefetch((const char *)words_at(&at[i], b, 0) + kAhead + half * (kPackedBlock / 2) + line);
+            if (n == 1) prefetch_ahead(p, at, b, half * (kPackedBlock / 2), (half + 1) * (kPackedBlock / 2));
             factors of[2];
 #pragma GCC unroll 2
             for (int i = 0; i < p; i++) of[i] = factors_of(&at[i], b, half);
