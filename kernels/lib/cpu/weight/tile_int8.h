@@ -51,7 +51,7 @@ INLINE void tile_sums(int p, int n, const panel *at, int b, const activation *co
 INLINE void block_sums(int p, int n, const panel *at, int b, const activation *const *row, i32x16 (*sum)[kTileRows]) {
 #ifdef __ARM_FEATURE_MATMUL_INT8
     if (n > 1) {
-        tile_sums_in_pairs(n, at, b, row, sum[0]);
+        for (int i = 0; i < p; i++) tile_sums_in_pairs(n, &at[i], b, row, sum[i]);
         return;
     }
 #endif
