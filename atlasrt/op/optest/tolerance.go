@@ -17,8 +17,9 @@ const (
 	// compare), and what was before it is a sum in f32 or, of e4m3 products, in the 14 bits or so that tensor cores add with.
 	beforeRounding = 1e-3
 	// roundInt8 is for activations rounded to bytes, finer where a block of them stands out of its row: steps are at most a 127th
-	// of √12 root mean squares, and a step is √12 errors, so that a row's is 0.8e-2 at most; rows of a few results scatter about it.
-	roundInt8 = 1.2e-2
+	// of √12 root mean squares, and a step is √12 errors, so that a row's is 0.8e-2 at most in the mean; rows of a few results
+	// scatter to twice that.
+	roundInt8 = 2e-2
 	// roundRest is for blocks that stand out of their rows: half a step of a 127th of a 254th of the largest, as in roundInt8.
 	roundRest = 8e-5
 	// gated is what an error grows by in the product of two results, of which one went through a sigmoid.
