@@ -126,7 +126,8 @@ func TestTolerancesFitHonestKernels(t *testing.T) {
 				}
 				judged.Exact = true
 				for _, r := range run(t, judged, o).Results {
-					if r.Status == optest.Pass && !strings.HasPrefix(r.Case, "rows alone") {
+					near := strings.Contains(r.Case, "peaked") // blocks with rests are nearly as close as sums in f32
+					if r.Status == optest.Pass && !near && !strings.HasPrefix(r.Case, "rows alone") {
 						t.Errorf("%s, claimed to be exact: %s", c.name, r)
 					}
 				}
