@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // Head is what every piece of one answer repeats.
@@ -51,13 +52,13 @@ func newEvents(object string, h Head) events {
 
 func appendHead(b []byte, object string, h Head) []byte {
 	b = append(b, `{"id":`...)
-	b = appendString(b, h.ID)
+	b = jsontree.AppendString(b, h.ID)
 	b = append(b, `,"object":`...)
-	b = appendString(b, object)
+	b = jsontree.AppendString(b, object)
 	b = append(b, `,"created":`...)
 	b = strconv.AppendInt(b, h.Created, 10)
 	b = append(b, `,"model":`...)
-	b = appendString(b, h.Model)
+	b = jsontree.AppendString(b, h.Model)
 	return append(b, ',')
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // ChatAnswer writes the answer to a chat request: either as a stream, chunk by chunk, or as a whole. Use one way only.
@@ -59,7 +60,7 @@ func (a *ChatAnswer) AppendChunk(b []byte, choice int, c completion.Chunk) []byt
 	if c.Text != "" || c.Tokens != nil {
 		b = e.index(b, choice)
 		b = append(b, `,"delta":{"content":`...)
-		b = appendString(b, c.Text)
+		b = jsontree.AppendString(b, c.Text)
 		b = append(b, `},"logprobs":`...)
 		if c.Tokens == nil {
 			b = append(b, "null"...)

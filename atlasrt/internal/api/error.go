@@ -8,6 +8,8 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // Error is a refusal or failure as clients see it. Its text never holds paths, addresses or stacks.
@@ -96,9 +98,9 @@ func UnknownModel(name string) *Error {
 // Body is the JSON of the error, with all four keys.
 func (e *Error) Body() []byte {
 	b := append([]byte(nil), `{"error":{"message":`...)
-	b = appendString(b, e.Message)
+	b = jsontree.AppendString(b, e.Message)
 	b = append(b, `,"type":`...)
-	b = appendString(b, e.Type)
+	b = jsontree.AppendString(b, e.Type)
 	b = append(b, `,"param":`...)
 	b = appendOptional(b, e.Param)
 	b = append(b, `,"code":`...)
@@ -110,7 +112,7 @@ func appendOptional(b []byte, text string) []byte {
 	if text == "" {
 		return append(b, "null"...)
 	}
-	return appendString(b, text)
+	return jsontree.AppendString(b, text)
 }
 
 // clip cuts text to at most size bytes.
@@ -119,45 +121,6 @@ func clip(text string, size int) string {
 		return text
 	}
 	return text[:size] + "…"
-}
-
-// appendString appends text as a JSON string. What is not UTF-8 becomes U+FFFD.
-func appendString(b []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < 0x7f {
-			i++
-			continue
-		}
-		if c >= 0x80 {
-			size := runeSize(text[i:])
-			if size == 0 {
-				b = append(append(b, text[start:i]...), "\ufffd"...)
-				i++
-				start = i
-				continue
-			}
-			i += size
-			continue
-		}
-		b = append(b, text[start:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		i++
-		start = i
-	}
-	return append(append(b, text[start:]...), '"')
 }
 
 // appendJSON appends what encoding/json makes of a value of this package, which always works.

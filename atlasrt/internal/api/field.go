@@ -3,7 +3,6 @@ package api
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
@@ -257,13 +256,4 @@ func anyOf(conditions ...func(jsontree.Value) bool) func(jsontree.Value) bool {
 	return func(v jsontree.Value) bool {
 		return slices.ContainsFunc(conditions, func(accepts func(jsontree.Value) bool) bool { return accepts(v) })
 	}
-}
-
-// runeSize is the length of the code point that text begins with, 0 where it is not UTF-8.
-func runeSize(text string) int {
-	r, size := utf8.DecodeRuneInString(text)
-	if r == utf8.RuneError && size == 1 {
-		return 0
-	}
-	return size
 }

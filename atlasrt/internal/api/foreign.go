@@ -79,13 +79,17 @@ func (f *fields) unhonoured(penalised bool) {
 		f.refuse(name, window)
 	}
 	for _, field := range otherNames {
-		ours, given := f.object.Get(field.ours)
-		same := func(v jsontree.Value) bool {
-			return empty(v) || given && string(jsontree.Append(nil, v)) == string(jsontree.Append(nil, ours))
-		}
-		if v := f.take(field.name); v != nil && !same(v) {
-			f.fail(Unsupported(f.path+field.name, "%s%s is another server's name; this one calls it %s.", f.path, field.name, field.ours))
-		}
+		f.otherName(field.name, field.ours)
 	}
 	f.refuse("penalize_nl", newlines)
+}
+
+// otherName refuses a name for a field that is called ours here, unless both are there with one value.
+func (f *fields) otherName(name, ours string) {
+	value, given := f.object.Get(ours)
+	v := f.take(name)
+	if v == nil || empty(v) || given && string(jsontree.Append(nil, v)) == string(jsontree.Append(nil, value)) {
+		return
+	}
+	f.fail(Unsupported(f.path+name, "%s%s is called %s here.", f.path, name, ours))
 }

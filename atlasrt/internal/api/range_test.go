@@ -145,6 +145,23 @@ func TestForeignFields(t *testing.T) {
 	}
 }
 
+// The completions route has one name for its most tokens; the chat route's is refused there, unless it says the same.
+func TestMaxCompletionTokensOfTexts(t *testing.T) {
+	cases := []struct {
+		fields string
+		ok     bool
+	}{
+		{`"max_completion_tokens":5`, false}, {`"max_tokens":5,"max_completion_tokens":6`, false},
+		{`"max_tokens":5,"max_completion_tokens":5`, true}, {`"max_completion_tokens":null`, true},
+	}
+	for _, c := range cases {
+		e, refused := errors.AsType[*Error](decodeWith(textRoute, c.fields))
+		if refused == c.ok || refused && e.Param != "max_completion_tokens" {
+			t.Errorf("%s: got %v, want it taken: %v", c.fields, e, c.ok)
+		}
+	}
+}
+
 // Whether to think may be said beside chat_template_kwargs, whose word counts more.
 func TestEnableThinking(t *testing.T) {
 	cases := []struct{ fields, want string }{

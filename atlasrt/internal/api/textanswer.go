@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // TextAnswer writes the answer to a completions request: either as a stream, chunk by chunk, or as a whole. Use one way
@@ -67,7 +68,7 @@ func (a *TextAnswer) AppendChunk(b []byte, choice int, c completion.Chunk) []byt
 func (a *TextAnswer) event(b []byte, choice int, text string, l *textLogProbs, f completion.Finish) []byte {
 	b = a.events.index(b, choice)
 	b = append(b, `,"text":`...)
-	b = appendString(b, text)
+	b = jsontree.AppendString(b, text)
 	b = append(b, `,"logprobs":`...)
 	b = appendJSON(b, l)
 	return a.events.finish(b, f)

@@ -33,6 +33,7 @@ func DecodeText(body []byte, limits Limits, defaults sample.Params) (*TextReques
 	r.Prompts = f.prompts(limits)
 	o := &r.Options
 	f.textTokens(r)
+	f.otherName("max_completion_tokens", "max_tokens") // of the chat route
 	f.minTokens(&r.Generation)
 	f.boolean("echo", &r.Echo)
 	f.boolean("add_special_tokens", &r.Special)

@@ -81,7 +81,7 @@ func TokenizeBody(r *TokenizeRequest, tokens []int32, context int, text func(int
 // appendPiece appends a token's text, or an array of its bytes where they are no whole code points.
 func appendPiece(b, text []byte) []byte {
 	if utf8.Valid(text) {
-		return appendString(b, string(text))
+		return jsontree.AppendString(b, string(text))
 	}
 	for i, c := range text {
 		b = append(b, "[,"[min(i, 1)])
@@ -118,7 +118,7 @@ func DecodeDetokenize(body []byte, vocab int32) (*DetokenizeRequest, error) {
 
 // DetokenizeBody is the answer, under the names of both spellings.
 func DetokenizeBody(text string) []byte {
-	b := appendString([]byte(`{"prompt":`), text)
+	b := jsontree.AppendString([]byte(`{"prompt":`), text)
 	b = append(b, `,"content":`...)
-	return append(appendString(b, text), '}')
+	return append(jsontree.AppendString(b, text), '}')
 }

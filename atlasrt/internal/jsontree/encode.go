@@ -1,5 +1,7 @@
 package jsontree
 
+import "unicode/utf8"
+
 // Append appends a value as JSON, with a blank after commas and colons as Python's json.dumps writes it; text beyond ASCII
 // stays as it is.
 func Append(b []byte, v Value) []byte {
@@ -12,7 +14,7 @@ func Append(b []byte, v Value) []byte {
 	case Number:
 		return append(b, v...)
 	case String:
-		return appendString(b, string(v))
+		return AppendString(b, string(v))
 	case Array:
 		b = append(b, '[')
 		for i, item := range v {
@@ -30,7 +32,7 @@ func Append(b []byte, v Value) []byte {
 				b = append(b, ", "...)
 			}
 			first = false
-			b = append(appendString(b, key), ": "...)
+			b = append(AppendString(b, key), ": "...)
 			b = Append(b, value)
 		}
 		return append(b, '}')
@@ -38,17 +40,28 @@ func Append(b []byte, v Value) []byte {
 	return append(b, "null"...)
 }
 
-func appendString(b []byte, text string) []byte {
+// AppendString appends text as a JSON string. What is not UTF-8 becomes U+FFFD.
+func AppendString(b []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
 	plain := 0
-	for i := range len(text) {
+	for i := 0; i < len(text); {
 		c := text[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if r == utf8.RuneError && size == 1 {
+				b = utf8.AppendRune(append(b, text[plain:i]...), r)
+				plain = i + 1
+			}
+			i += size
+			continue
+		}
+		i++
 		if c >= ' ' && c != '"' && c != '\\' {
 			continue
 		}
-		b = append(b, text[plain:i]...)
-		plain = i + 1
+		b = append(b, text[plain:i-1]...)
+		plain = i
 		switch c {
 		case '"', '\\':
 			b = append(b, '\\', c)
