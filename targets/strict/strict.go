@@ -29,13 +29,14 @@ func (p Problem) String() string {
 	return p.Msg
 }
 
-// Fill gives what a string of a file stands for, or what is wrong with it; the line is not its business.
-type Fill func(text string) (string, *Problem)
+// Fill gives what a string of a file stands for, or what is wrong with it; the line is not its business. Key is where the
+// string stands, as Lines.At has it. Keys of a table come in the order of the struct's fields.
+type Fill func(key, text string) (string, *Problem)
 
 // Decode reads text into the struct that into points to, whose fields have toml tags and are strings, integers,
 // booleans, any, structs, or slices, maps and pointers of those; a pointer is nil where the key is absent. It returns the line of every key, and all that is wrong.
 func Decode(text string, into any) (*Lines, []Problem) {
-	return DecodeFilled(text, into, func(text string) (string, *Problem) { return text, nil })
+	return DecodeFilled(text, into, func(_, text string) (string, *Problem) { return text, nil })
 }
 
 // DecodeFilled is Decode of a text whose strings stand for others. Where an integer is wanted, one that has become an
@@ -109,7 +110,7 @@ func (d *decoder) value(path string, to reflect.Value, from any) {
 
 // filled is what a string at a path stands for; nil where that is not known.
 func (d *decoder) filled(path, text string, wanted reflect.Kind) any {
-	filled, problem := d.fill(text)
+	filled, problem := d.fill(path, text)
 	if problem != nil {
 		problem.Line = max(1, d.lines.At(path))
 		d.problems = append(d.problems, *problem)
@@ -124,21 +125,22 @@ func (d *decoder) filled(path, text string, wanted reflect.Kind) any {
 }
 
 func (d *decoder) structure(path string, to reflect.Value, table map[string]any) {
+	at := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	var known []string
-	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(to.Type()) { // those of embedded structs as well
-		if name := f.Tag.Get("toml"); name != "" {
-			known = append(known, name)
-			fields[name] = to.FieldByIndex(f.Index)
+		key := f.Tag.Get("toml")
+		if key == "" {
+			continue
+		}
+		known = append(known, key)
+		if value, ok := table[key]; ok {
+			d.value(at(key), to.FieldByIndex(f.Index), value)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		at := strings.TrimPrefix(path+"."+key, ".")
-		if field, ok := fields[key]; ok {
-			d.value(at, field, table[key])
-			continue
+		if !slices.Contains(known, key) {
+			d.problems = append(d.problems, Problem{max(1, d.lines.At(at(key))), fmt.Sprintf("unknown key %q", key), key, known})
 		}
-		d.problems = append(d.problems, Problem{max(1, d.lines.At(at)), fmt.Sprintf("unknown key %q", key), key, known})
 	}
 }
 

@@ -93,7 +93,10 @@ func TestProblems(t *testing.T) {
 
 func TestFilled(t *testing.T) {
 	texts := map[string]string{"<name>": "norm", "<n>": "8", "<text>": "08x"}
-	fill := func(text string) (string, *Problem) {
+	fill := func(key, text string) (string, *Problem) {
+		if text == "<key>" {
+			return key, nil
+		}
 		if text == "<bad>" {
 			return "", &Problem{Msg: "bad"}
 		}
@@ -115,6 +118,7 @@ func TestFilled(t *testing.T) {
 	}{
 		{"name = '<name>'\nlist = ['a', '<n>']\ncount = '<n>'", into{Name: "norm", List: []string{"a", "8"}, Count: 8}, nil},
 		{"name = '8'\nany = { a = '<n>', b = '<text>', c = '8', d = 8 }", into{Name: "8", Any: map[string]any{"a": int64(8), "b": "08x", "c": "8", "d": int64(8)}}, nil},
+		{"any = { a = '<key>' }\nlist = ['a', '<key>']\nname = '<key>'", into{Name: "name", List: []string{"a", "list[1]"}, Any: map[string]any{"a": "any.a"}}, nil},
 		{"count = '8'", into{}, []Problem{{Line: 1, Msg: "count is a string, want an integer"}}},
 		{"\ncount = '<text>'", into{}, []Problem{{Line: 2, Msg: "count is a string, want an integer"}}},
 		{"name = 'x'\nlist = [\n'<bad>']\ncount = '<bad>'", into{Name: "x", List: []string{""}}, []Problem{{Line: 2, Msg: "bad"}, {Line: 4, Msg: "bad"}}},

@@ -18,15 +18,16 @@ import (
 // Manifest is one file, with the parameters of its texts filled in.
 type Manifest struct {
 	Path    string         // from the repository's root, with slashes
+	Set     map[string]any `toml:"set"`     // parameters of its texts and of the files that it includes: integers and texts
 	Before  []string       `toml:"before"`  // files relative to this one; their entries come before its own
 	Include []string       `toml:"include"` // the same; theirs come after
-	Set     map[string]any `toml:"set"`     // parameters of those files: integers and texts
 	Scheme  string         `toml:"scheme"`  // that entries of operations with a weight serve
 	Layouts []Layout       `toml:"layout"`
 	Kernels []Kernel       `toml:"kernel"`
 	lines   *strict.Lines
 	given   Parameters
-	used    map[string]bool // names of parameters
+	used    map[string]bool // names of parameters that are given
+	own     map[string]bool // names of its own that its texts have
 }
 
 // At is the position of a top-level key.
@@ -48,9 +49,9 @@ type Kernel struct {
 	Name    string         `toml:"name"`    // one of a kind on a hardware; C identifiers come from it
 	Body    string         `toml:"body"`    // file under kernels/ that the unit includes
 	When    string         `toml:"when"`    // condition over the operation's fields, features and options; "" means always
-	Needs   []string       `toml:"needs"`   // features that the code uses
+	Needs   []string       `toml:"needs"`   // features that the code uses; "" is none
 	Scratch string         `toml:"scratch"` // bytes of memory that the launches share; "" means none
-	Const   map[string]any `toml:"const"`   // integers and texts that the body knows as macros, and expressions by name
+	Const   map[string]any `toml:"const"`   // integers and texts that the body knows as macros; expressions know the integers
 	Order   string         `toml:"order"`   // of reductions: kernels of an operation that share it give the same bits
 	Rounds  string         `toml:"rounds"`  // what the kernel makes of activations before it multiplies them; "" leaves them as they are
 	Also    map[string]any `toml:"also"`    // operations whose kernels differ by their arguments alone, by what is appended to the name
@@ -130,15 +131,15 @@ func (p place) File() string { return p.manifest.Path }
 // Read reads a manifest's text with the parameters given. Findings go to diags; what could be read is returned all the
 // same.
 func Read(path, text string, given Parameters, diags *diag.List) *Manifest {
-	m, filled := &Manifest{Path: path, used: map[string]bool{}}, true
-	lines, problems := strict.DecodeFilled(text, m, func(text string) (string, *strict.Problem) {
-		s, problem := given.fill(text, m.used)
+	m, filled := &Manifest{Path: path, given: given, used: map[string]bool{}, own: map[string]bool{}}, true
+	lines, problems := strict.DecodeFilled(text, m, func(key, text string) (string, *strict.Problem) {
+		s, problem := m.fill(text, strings.HasPrefix(key, "set."))
 		filled = filled && problem == nil
 		return s, problem
 	})
 	m.lines = lines
-	if len(m.used) > 0 {
-		m.given = given
+	if len(m.used) == 0 {
+		m.given = Parameters{}
 	}
 	for _, p := range problems {
 		hint := ""
@@ -160,6 +161,7 @@ func Read(path, text string, given Parameters, diags *diag.List) *Manifest {
 	for i := range m.Kernels {
 		k := &m.Kernels[i]
 		k.place = place{m, fmt.Sprintf("kernel[%d]", i)}
+		k.Needs = slices.DeleteFunc(k.Needs, func(feature string) bool { return feature == "" })
 		for j := range k.Launch {
 			k.Launch[j].place = place{m, fmt.Sprintf("kernel[%d].launch[%d]", i, j)}
 		}

@@ -109,6 +109,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add("[[kernel]]\ngrid = 'x'\n[[kernel.launch]]")
 	f.Add("[[0]]")
 	f.Add("include = ['{name}.toml']\n[set]\nname = '{NAME}'\nx = 1.5\n[[kernel]]\nmin_blocks = '{blocks}'\nconst = {kTile = '{blocks}'}\ngrid = ['{{name}']")
+	f.Add("scheme = '{x}{X}'\n[set]\nx = '{x}{name}'\ny = [1]\n[[kernel]]\nneeds = ['', '{y}']")
 	f.Add("kernel = [{op = 'x', launch = [{}]}]\nlayout = [1]")
 	f.Fuzz(func(t *testing.T, text string) {
 		var diags diag.List

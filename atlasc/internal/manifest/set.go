@@ -11,8 +11,8 @@ import (
 	"github.com/atlas-inference/atlas/targets/strict"
 )
 
-// Parameters is what {NAME} stands for in the texts of a manifest; in capitals it stands for the value in capitals. Names
-// are those of the including manifest's [set]. The zero value has none.
+// Parameters are what a manifest's [set] gives to the files that it includes: for each name, what {NAME} stands for in
+// their texts. The zero value has none.
 type Parameters struct {
 	at     string // where they are set
 	values map[string]string
@@ -21,17 +21,21 @@ type Parameters struct {
 // maxValue is how many bytes a parameter may have: those made of others could double at every include.
 const maxValue = 256
 
-// Parameters is what the manifest sets for those that it includes, and for them alone.
+// Parameters is what the manifest sets for those that it includes. They see no others: what was given to it is not passed
+// on.
 func (m *Manifest) Parameters() Parameters {
 	p := Parameters{at: m.At("set").String(), values: map[string]string{}}
 	for name, value := range m.Set {
-		p.values[name] = fmt.Sprint(value)
+		p.values[name] = short(value)
 	}
 	return p
 }
 
-// Uses tells whether a text of the manifest has a parameter of this name.
+// Uses tells whether a text of the manifest has a parameter of this name that the including manifest sets.
 func (m *Manifest) Uses(name string) bool { return m.used[name] }
+
+// UsesOwn tells whether a text of the manifest has a parameter of this name that its own [set] sets.
+func (m *Manifest) UsesOwn(name string) bool { return m.own[name] }
 
 // Fits tells whether the manifest, read with p, would be the same.
 func (m *Manifest) Fits(p Parameters) bool {
@@ -66,8 +70,10 @@ func (m *Manifest) checkSet(diags *diag.List) {
 // parameter is how a text names one.
 var parameter = regexp.MustCompile(`\{[^{}]*\}`)
 
-// fill puts values in the place of a text's parameters, whose names it adds to used.
-func (p Parameters) fill(text string, used map[string]bool) (string, *strict.Problem) {
+// fill puts values in the place of a text's parameters, in capitals for a name in capitals. They are those of the manifest's
+// own [set], which is read before all else, and those that are given; in a text of [set] itself only the latter, so that no
+// value depends on itself.
+func (m *Manifest) fill(text string, inSet bool) (string, *strict.Problem) {
 	if !strings.ContainsAny(text, "{}") {
 		return text, nil
 	}
@@ -77,19 +83,41 @@ func (p Parameters) fill(text string, used map[string]bool) (string, *strict.Pro
 	var problem *strict.Problem
 	filled := parameter.ReplaceAllStringFunc(text, func(braced string) string {
 		name := strings.Trim(braced, "{}")
-		lower := strings.ToLower(name)
-		used[lower] = true
-		switch value, set := p.values[lower]; {
-		case set && name == lower:
+		switch value, ok := m.value(strings.ToLower(name), inSet); {
+		case ok && name == strings.ToLower(name):
 			return value
-		case set && name == strings.ToUpper(name):
+		case ok && name == strings.ToUpper(name):
 			return strings.ToUpper(value)
 		}
-		problem = &strict.Problem{
-			Msg:     fmt.Sprintf("parameter %s is not set by the manifest that includes this one", braced),
-			Unknown: name, Known: slices.Sorted(maps.Keys(p.values)),
+		known, where := slices.Collect(maps.Keys(m.given.values)), "by the manifest that includes this one, and [set] knows no other"
+		if !inSet {
+			known, where = slices.AppendSeq(known, maps.Keys(m.Set)), "here or by the manifest that includes this one"
 		}
+		slices.Sort(known)
+		problem = &strict.Problem{Msg: fmt.Sprintf("parameter %s is not set %s", braced, where), Unknown: name, Known: known}
 		return braced
 	})
 	return filled, problem
+}
+
+// value is what a parameter stands for, and whether it is set. It remembers by whom.
+func (m *Manifest) value(name string, inSet bool) (string, bool) {
+	if value, ok := m.Set[name]; ok && !inSet {
+		m.own[name] = true
+		return short(value), true
+	}
+	m.used[name] = true
+	value, ok := m.given.values[name]
+	return value, ok
+}
+
+// short is a value of [set] as texts have it; what checkSet reports is cut.
+func short(value any) string {
+	switch v := value.(type) {
+	case int64:
+		return fmt.Sprint(v)
+	case string:
+		return v[:min(len(v), maxValue)]
+	}
+	return ""
 }

@@ -146,8 +146,8 @@ func (m *maker) unused(read *manifest.Manifest, included []*manifest.Manifest) {
 		return // correcting a text may be using one
 	}
 	for name := range read.Set {
-		if !slices.ContainsFunc(included, func(i *manifest.Manifest) bool { return i.Uses(name) }) {
-			m.diags.Add(read.At("set."+name), "remove it", "parameter %s is used by no manifest that this one includes", name)
+		if !read.UsesOwn(name) && !slices.ContainsFunc(included, func(i *manifest.Manifest) bool { return i.Uses(name) }) {
+			m.diags.Add(read.At("set."+name), "remove it", "parameter %s is used neither here nor by a manifest that this one includes", name)
 		}
 	}
 }

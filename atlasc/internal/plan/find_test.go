@@ -38,11 +38,14 @@ func TestManifestsAreReadOncePerSet(t *testing.T) {
 			"a": "include=['b.toml', 'c.toml', 'e.toml']", "b": "include=['d.toml', 'e.toml']\nset={x='one'}", "c": "include=['e.toml']", "d": entry, "e": ""}},
 		{"passed on by name", "a b c", "", map[string]string{
 			"a": "include=['b.toml']\nset={name='one'}", "b": "include=['c.toml']\nset={x='{name}'}", "c": entry}},
-		{"not passed on", "a b c", "kernels/c.toml:3: parameter {x} is not set by the manifest that includes this one [parameters of kernels/b.toml]", map[string]string{
+		{"not passed on", "a b c", "kernels/c.toml:3: parameter {x} is not set here or by the manifest that includes this one [parameters of kernels/b.toml]", map[string]string{
 			"a": "include=['b.toml']\nset={x='one'}", "b": "include=['c.toml']\nscheme='{x}'", "c": entry}},
-		{"used before, unused", "b a", "kernels/a.toml:1: parameter y is used by no manifest that this one includes (remove it)", map[string]string{
+		{"used before, unused", "b a", "kernels/a.toml:1: parameter y is used neither here nor by a manifest that this one includes (remove it)", map[string]string{
 			"a": "set={x='one', y=1}\nbefore=['b.toml']", "b": entry}},
-		{"nothing included", "a", "kernels/a.toml:2: parameter x is used by no manifest that this one includes (remove it)", map[string]string{"a": "[set]\nx=1"}},
+		{"used here", "b a", "", map[string]string{"a": "set={x='one', y='q8_0'}\nscheme='{y}'\nbefore=['b.toml']", "b": entry}},
+		{"hidden by what the file sets itself", "a b", "kernels/a.toml:2: parameter x is used neither here nor by a manifest that this one includes (remove it)",
+			map[string]string{"a": "include=['b.toml']\nset={x='one'}", "b": "set={x='two'}\n" + entry}},
+		{"nothing included", "a", "kernels/a.toml:2: parameter x is used neither here nor by a manifest that this one includes (remove it)", map[string]string{"a": "[set]\nx=1"}},
 		{"itself with another set", "a b", "kernels/b.toml:1: manifests include each other: kernels/a.toml → kernels/b.toml → kernels/b.toml (remove one include) [parameters of kernels/a.toml:2]",
 			map[string]string{"a": "include=['b.toml']\nset={x=1}", "b": "include=['b.toml']\nset={x='{x}1'}"}},
 		{"file by name", "a b c", "", map[string]string{"a": "include=['b.toml']\nset={x='c'}", "b": "include=['{x}.toml']", "c": ""}},
