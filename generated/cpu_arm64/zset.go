@@ -320,13 +320,7 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/cpu-arm64/base/bf16/kernels.toml:25;
-// kernels/cpu-arm64/base/q8_0/kernels.toml:24;
-// kernels/cpu-arm64/base/q4_0/kernels.toml:24;
-// kernels/cpu-arm64/base/q4_1/kernels.toml:24;
-// kernels/cpu-arm64/base/q5_0/kernels.toml:24;
-// kernels/cpu-arm64/base/q4_k/kernels.toml:24;
-// kernels/cpu-arm64/base/q6_k/kernels.toml:24.
+// Embedding: kernels/lib/cpu/pack.toml:19.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -348,13 +342,9 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/cpu-arm64/base/bf16/kernels.toml:207, 217, 232, 248, 266, 276;
-// kernels/cpu-arm64/base/q8_0/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-arm64/base/q4_0/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-arm64/base/q4_1/kernels.toml:262, 272, 287, 303, 321, 336;
-// kernels/cpu-arm64/base/q5_0/kernels.toml:169, 179, 194, 209;
-// kernels/cpu-arm64/base/q4_k/kernels.toml:169, 179, 194, 209;
-// kernels/cpu-arm64/base/q6_k/kernels.toml:169, 179, 194, 209.
+// ExpertDown: kernels/lib/cpu/f32.toml:58, 68;
+// kernels/cpu-arm64/base/bf16/kernels.toml:66, 77;
+// kernels/lib/cpu/int8.toml:73, 84.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -465,13 +455,9 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	return false
 }
 
-// ExpertUp: kernels/cpu-arm64/base/bf16/kernels.toml:137, 147, 157, 173, 188, 198;
-// kernels/cpu-arm64/base/q8_0/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-arm64/base/q4_0/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-arm64/base/q4_1/kernels.toml:182, 192, 202, 218, 233, 248;
-// kernels/cpu-arm64/base/q5_0/kernels.toml:120, 130, 140, 155;
-// kernels/cpu-arm64/base/q4_k/kernels.toml:120, 130, 140, 155;
-// kernels/cpu-arm64/base/q6_k/kernels.toml:120, 130, 140, 155.
+// ExpertUp: kernels/lib/cpu/f32.toml:38, 48;
+// kernels/cpu-arm64/base/bf16/kernels.toml:45, 56;
+// kernels/lib/cpu/int8.toml:52, 63.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -582,13 +568,9 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/cpu-arm64/base/bf16/kernels.toml:33, 43, 53, 69, 84, 94;
-// kernels/cpu-arm64/base/q8_0/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-arm64/base/q4_0/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-arm64/base/q4_1/kernels.toml:32, 42, 52, 68, 84, 99, 114, 129;
-// kernels/cpu-arm64/base/q5_0/kernels.toml:32, 42, 52, 67, 82;
-// kernels/cpu-arm64/base/q4_k/kernels.toml:32, 42, 52, 67, 82;
-// kernels/cpu-arm64/base/q6_k/kernels.toml:32, 42, 52, 67, 82.
+// Linear: kernels/lib/cpu/f32.toml:8, 18;
+// kernels/cpu-arm64/base/bf16/kernels.toml:14, 25;
+// kernels/lib/cpu/int8.toml:10, 21, 32.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -712,13 +694,9 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return false
 }
 
-// Logits: kernels/cpu-arm64/base/bf16/kernels.toml:103, 113, 128;
-// kernels/cpu-arm64/base/q8_0/kernels.toml:143, 153, 168;
-// kernels/cpu-arm64/base/q4_0/kernels.toml:143, 153, 168;
-// kernels/cpu-arm64/base/q4_1/kernels.toml:143, 153, 168;
-// kernels/cpu-arm64/base/q5_0/kernels.toml:96, 106;
-// kernels/cpu-arm64/base/q4_k/kernels.toml:96, 106;
-// kernels/cpu-arm64/base/q6_k/kernels.toml:96, 106.
+// Logits: kernels/lib/cpu/f32.toml:28;
+// kernels/cpu-arm64/base/bf16/kernels.toml:35;
+// kernels/lib/cpu/int8.toml:42.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -798,13 +776,7 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return false
 }
 
-// Pack: kernels/cpu-arm64/base/bf16/kernels.toml:9;
-// kernels/cpu-arm64/base/q8_0/kernels.toml:8;
-// kernels/cpu-arm64/base/q4_0/kernels.toml:8;
-// kernels/cpu-arm64/base/q4_1/kernels.toml:8;
-// kernels/cpu-arm64/base/q5_0/kernels.toml:8;
-// kernels/cpu-arm64/base/q4_k/kernels.toml:8;
-// kernels/cpu-arm64/base/q6_k/kernels.toml:8.
+// Pack: kernels/lib/cpu/pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -885,13 +857,7 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/cpu-arm64/base/bf16/kernels.toml:17;
-// kernels/cpu-arm64/base/q8_0/kernels.toml:16;
-// kernels/cpu-arm64/base/q4_0/kernels.toml:16;
-// kernels/cpu-arm64/base/q4_1/kernels.toml:16;
-// kernels/cpu-arm64/base/q5_0/kernels.toml:16;
-// kernels/cpu-arm64/base/q4_k/kernels.toml:16;
-// kernels/cpu-arm64/base/q6_k/kernels.toml:16.
+// Unpack: kernels/lib/cpu/pack.toml:11.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -929,7 +895,7 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	}
 }
 
-// launchEmbeddingBf16: kernels/cpu-arm64/base/bf16/kernels.toml:25.
+// launchEmbeddingBf16: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -937,7 +903,7 @@ func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:24.
+// launchEmbeddingQ8_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -945,7 +911,7 @@ func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:24.
+// launchEmbeddingQ4_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -953,7 +919,7 @@ func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:24.
+// launchEmbeddingQ4_1: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -961,7 +927,7 @@ func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:24.
+// launchEmbeddingQ5_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ5_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -969,7 +935,7 @@ func (s *Set) launchEmbeddingQ5_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4K: kernels/cpu-arm64/base/q4_k/kernels.toml:24.
+// launchEmbeddingQ4K: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -977,7 +943,7 @@ func (s *Set) launchEmbeddingQ4K(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ6K: kernels/cpu-arm64/base/q6_k/kernels.toml:24.
+// launchEmbeddingQ6K: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -985,7 +951,7 @@ func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownF32Bf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:207, order f32_k.
+// launchExpertDownF32Bf16Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -993,7 +959,7 @@ func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Bf16: kernels/cpu-arm64/base/bf16/kernels.toml:217, order f32_k.
+// launchExpertDownF32Bf16: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1006,7 +972,7 @@ func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownMmBf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:232, order bf16_fours.
+// launchExpertDownMmBf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:66, order bf16_fours.
 func (s *Set) launchExpertDownMmBf16Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols) + 3) / 4) * 16)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1019,7 +985,7 @@ func (s *Set) launchExpertDownMmBf16Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:248, order bf16_fours.
+// launchExpertDownMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:77, order bf16_fours.
 func (s *Set) launchExpertDownMmBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+3)/4)*16 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1036,7 +1002,7 @@ func (s *Set) launchExpertDownMmBf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Bf16FewPlain: kernels/cpu-arm64/base/bf16/kernels.toml:266, order f32_k.
+// launchExpertDownF32Bf16FewPlain: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Bf16FewPlain(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1044,7 +1010,7 @@ func (s *Set) launchExpertDownF32Bf16FewPlain(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Bf16Plain: kernels/cpu-arm64/base/bf16/kernels.toml:276, order f32_k.
+// launchExpertDownF32Bf16Plain: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Bf16Plain(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1057,7 +1023,7 @@ func (s *Set) launchExpertDownF32Bf16Plain(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:262, order f32_k.
+// launchExpertDownF32Q8_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1065,7 +1031,7 @@ func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:272, order f32_k.
+// launchExpertDownF32Q8_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1078,7 +1044,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownI8mmQ8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:287, order int8_blocks.
+// launchExpertDownI8mmQ8_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1091,7 +1057,7 @@ func (s *Set) launchExpertDownI8mmQ8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:303, order int8_blocks.
+// launchExpertDownI8mmQ8_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1108,7 +1074,7 @@ func (s *Set) launchExpertDownI8mmQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:321, order int8_blocks.
+// launchExpertDownInt8Q8_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1121,7 +1087,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:336, order int8_blocks.
+// launchExpertDownInt8Q8_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1138,7 +1104,7 @@ func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:262, order f32_k.
+// launchExpertDownF32Q4_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1146,7 +1112,7 @@ func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:272, order f32_k.
+// launchExpertDownF32Q4_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1159,7 +1125,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownI8mmQ4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:287, order int8_blocks.
+// launchExpertDownI8mmQ4_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1172,7 +1138,7 @@ func (s *Set) launchExpertDownI8mmQ4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:303, order int8_blocks.
+// launchExpertDownI8mmQ4_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1189,7 +1155,7 @@ func (s *Set) launchExpertDownI8mmQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:321, order int8_blocks.
+// launchExpertDownInt8Q4_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1202,7 +1168,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:336, order int8_blocks.
+// launchExpertDownInt8Q4_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1219,7 +1185,7 @@ func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:262, order f32_k.
+// launchExpertDownF32Q4_1Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1227,7 +1193,7 @@ func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:272, order f32_k.
+// launchExpertDownF32Q4_1: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1240,7 +1206,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownI8mmQ4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:287, order int8_blocks.
+// launchExpertDownI8mmQ4_1Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1253,7 +1219,7 @@ func (s *Set) launchExpertDownI8mmQ4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:303, order int8_blocks.
+// launchExpertDownI8mmQ4_1: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownI8mmQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1270,7 +1236,7 @@ func (s *Set) launchExpertDownI8mmQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:321, order int8_blocks.
+// launchExpertDownInt8Q4_1Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1283,7 +1249,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:336, order int8_blocks.
+// launchExpertDownInt8Q4_1: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1300,7 +1266,7 @@ func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q5_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1308,7 +1274,7 @@ func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q5_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1321,7 +1287,7 @@ func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q5_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1334,7 +1300,7 @@ func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q5_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1351,7 +1317,7 @@ func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q4KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1359,7 +1325,7 @@ func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q4K: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1372,7 +1338,7 @@ func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q4KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1385,7 +1351,7 @@ func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q4K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1402,7 +1368,7 @@ func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q6KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1410,7 +1376,7 @@ func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q6K: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1423,7 +1389,7 @@ func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q6KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1436,7 +1402,7 @@ func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q6K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1453,7 +1419,7 @@ func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertUpF32Bf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:137, order f32_k.
+// launchExpertUpF32Bf16Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1461,7 +1427,7 @@ func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Bf16: kernels/cpu-arm64/base/bf16/kernels.toml:147, order f32_k.
+// launchExpertUpF32Bf16: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1469,7 +1435,7 @@ func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpMmBf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:157, order bf16_fours.
+// launchExpertUpMmBf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:45, order bf16_fours.
 func (s *Set) launchExpertUpMmBf16Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 3) / 4) * 16)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1482,7 +1448,7 @@ func (s *Set) launchExpertUpMmBf16Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:173, order bf16_fours.
+// launchExpertUpMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:56, order bf16_fours.
 func (s *Set) launchExpertUpMmBf16(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 3) / 4) * 16)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1495,7 +1461,7 @@ func (s *Set) launchExpertUpMmBf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Bf16FewPlain: kernels/cpu-arm64/base/bf16/kernels.toml:188, order f32_k.
+// launchExpertUpF32Bf16FewPlain: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Bf16FewPlain(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1503,7 +1469,7 @@ func (s *Set) launchExpertUpF32Bf16FewPlain(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Bf16Plain: kernels/cpu-arm64/base/bf16/kernels.toml:198, order f32_k.
+// launchExpertUpF32Bf16Plain: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Bf16Plain(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1511,7 +1477,7 @@ func (s *Set) launchExpertUpF32Bf16Plain(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:182, order f32_k.
+// launchExpertUpF32Q8_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1519,7 +1485,7 @@ func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:192, order f32_k.
+// launchExpertUpF32Q8_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1527,7 +1493,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpI8mmQ8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:202, order int8_blocks.
+// launchExpertUpI8mmQ8_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1540,7 +1506,7 @@ func (s *Set) launchExpertUpI8mmQ8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:218, order int8_blocks.
+// launchExpertUpI8mmQ8_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1553,7 +1519,7 @@ func (s *Set) launchExpertUpI8mmQ8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:233, order int8_blocks.
+// launchExpertUpInt8Q8_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1566,7 +1532,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:248, order int8_blocks.
+// launchExpertUpInt8Q8_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1579,7 +1545,7 @@ func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:182, order f32_k.
+// launchExpertUpF32Q4_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1587,7 +1553,7 @@ func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:192, order f32_k.
+// launchExpertUpF32Q4_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1595,7 +1561,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpI8mmQ4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:202, order int8_blocks.
+// launchExpertUpI8mmQ4_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1608,7 +1574,7 @@ func (s *Set) launchExpertUpI8mmQ4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:218, order int8_blocks.
+// launchExpertUpI8mmQ4_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1621,7 +1587,7 @@ func (s *Set) launchExpertUpI8mmQ4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:233, order int8_blocks.
+// launchExpertUpInt8Q4_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1634,7 +1600,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:248, order int8_blocks.
+// launchExpertUpInt8Q4_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1647,7 +1613,7 @@ func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:182, order f32_k.
+// launchExpertUpF32Q4_1Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1655,7 +1621,7 @@ func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:192, order f32_k.
+// launchExpertUpF32Q4_1: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1663,7 +1629,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpI8mmQ4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:202, order int8_blocks.
+// launchExpertUpI8mmQ4_1Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1676,7 +1642,7 @@ func (s *Set) launchExpertUpI8mmQ4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:218, order int8_blocks.
+// launchExpertUpI8mmQ4_1: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpI8mmQ4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1689,7 +1655,7 @@ func (s *Set) launchExpertUpI8mmQ4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:233, order int8_blocks.
+// launchExpertUpInt8Q4_1Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1702,7 +1668,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:248, order int8_blocks.
+// launchExpertUpInt8Q4_1: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1715,7 +1681,7 @@ func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q5_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1723,7 +1689,7 @@ func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q5_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1731,7 +1697,7 @@ func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q5_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1744,7 +1710,7 @@ func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q5_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1757,7 +1723,7 @@ func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q4KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1765,7 +1731,7 @@ func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q4K: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1773,7 +1739,7 @@ func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q4KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1786,7 +1752,7 @@ func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q4K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1799,7 +1765,7 @@ func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q6KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1807,7 +1773,7 @@ func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q6K: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1815,7 +1781,7 @@ func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q6KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1828,7 +1794,7 @@ func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q6K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1849,7 +1815,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
-// launchLinearF32Bf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:33, order f32_k.
+// launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1857,7 +1823,7 @@ func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Bf16: kernels/cpu-arm64/base/bf16/kernels.toml:43, order f32_k.
+// launchLinearF32Bf16: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1865,7 +1831,7 @@ func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearMmBf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:53, order bf16_fours.
+// launchLinearMmBf16Few: kernels/cpu-arm64/base/bf16/kernels.toml:14, order bf16_fours.
 func (s *Set) launchLinearMmBf16Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 3) / 4) * 16)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1878,7 +1844,7 @@ func (s *Set) launchLinearMmBf16Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:69, order bf16_fours.
+// launchLinearMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:25, order bf16_fours.
 func (s *Set) launchLinearMmBf16(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 3) / 4) * 16)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1891,7 +1857,7 @@ func (s *Set) launchLinearMmBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Bf16FewPlain: kernels/cpu-arm64/base/bf16/kernels.toml:84, order f32_k.
+// launchLinearF32Bf16FewPlain: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Bf16FewPlain(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1899,7 +1865,7 @@ func (s *Set) launchLinearF32Bf16FewPlain(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Bf16Plain: kernels/cpu-arm64/base/bf16/kernels.toml:94, order f32_k.
+// launchLinearF32Bf16Plain: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Bf16Plain(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1907,7 +1873,7 @@ func (s *Set) launchLinearF32Bf16Plain(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q8_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1915,7 +1881,7 @@ func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q8_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1923,7 +1889,7 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ8_0Short: kernels/cpu-arm64/base/q8_0/kernels.toml:52, order int8_blocks.
+// launchLinearI8mmQ8_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearI8mmQ8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1936,7 +1902,7 @@ func (s *Set) launchLinearI8mmQ8_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:68, order int8_blocks.
+// launchLinearI8mmQ8_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearI8mmQ8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1949,7 +1915,7 @@ func (s *Set) launchLinearI8mmQ8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:84, order int8_blocks.
+// launchLinearI8mmQ8_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearI8mmQ8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1962,7 +1928,7 @@ func (s *Set) launchLinearI8mmQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Short: kernels/cpu-arm64/base/q8_0/kernels.toml:99, order int8_blocks.
+// launchLinearInt8Q8_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1975,7 +1941,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Few: kernels/cpu-arm64/base/q8_0/kernels.toml:114, order int8_blocks.
+// launchLinearInt8Q8_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1988,7 +1954,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:129, order int8_blocks.
+// launchLinearInt8Q8_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2001,7 +1967,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q4_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2009,7 +1975,7 @@ func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q4_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2017,7 +1983,7 @@ func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ4_0Short: kernels/cpu-arm64/base/q4_0/kernels.toml:52, order int8_blocks.
+// launchLinearI8mmQ4_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2030,7 +1996,7 @@ func (s *Set) launchLinearI8mmQ4_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:68, order int8_blocks.
+// launchLinearI8mmQ4_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2043,7 +2009,7 @@ func (s *Set) launchLinearI8mmQ4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:84, order int8_blocks.
+// launchLinearI8mmQ4_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2056,7 +2022,7 @@ func (s *Set) launchLinearI8mmQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0Short: kernels/cpu-arm64/base/q4_0/kernels.toml:99, order int8_blocks.
+// launchLinearInt8Q4_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2069,7 +2035,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0Few: kernels/cpu-arm64/base/q4_0/kernels.toml:114, order int8_blocks.
+// launchLinearInt8Q4_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2082,7 +2048,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:129, order int8_blocks.
+// launchLinearInt8Q4_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2095,7 +2061,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:32, order f32_k.
+// launchLinearF32Q4_1Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2103,7 +2069,7 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:42, order f32_k.
+// launchLinearF32Q4_1: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2111,7 +2077,7 @@ func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ4_1Short: kernels/cpu-arm64/base/q4_1/kernels.toml:52, order int8_blocks.
+// launchLinearI8mmQ4_1Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2124,7 +2090,7 @@ func (s *Set) launchLinearI8mmQ4_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:68, order int8_blocks.
+// launchLinearI8mmQ4_1Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2137,7 +2103,7 @@ func (s *Set) launchLinearI8mmQ4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:84, order int8_blocks.
+// launchLinearI8mmQ4_1: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearI8mmQ4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2150,7 +2116,7 @@ func (s *Set) launchLinearI8mmQ4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1Short: kernels/cpu-arm64/base/q4_1/kernels.toml:99, order int8_blocks.
+// launchLinearInt8Q4_1Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2163,7 +2129,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1Few: kernels/cpu-arm64/base/q4_1/kernels.toml:114, order int8_blocks.
+// launchLinearInt8Q4_1Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2176,7 +2142,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:129, order int8_blocks.
+// launchLinearInt8Q4_1: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2189,7 +2155,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q5_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2197,7 +2163,7 @@ func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q5_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2205,7 +2171,7 @@ func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0Short: kernels/cpu-arm64/base/q5_0/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q5_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2218,7 +2184,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0Few: kernels/cpu-arm64/base/q5_0/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q5_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2231,7 +2197,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q5_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2244,7 +2210,7 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:32, order f32_k.
+// launchLinearF32Q4KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2252,7 +2218,7 @@ func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:42, order f32_k.
+// launchLinearF32Q4K: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2260,7 +2226,7 @@ func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4KShort: kernels/cpu-arm64/base/q4_k/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q4KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2273,7 +2239,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4KFew: kernels/cpu-arm64/base/q4_k/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q4KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2286,7 +2252,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q4K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2299,7 +2265,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:32, order f32_k.
+// launchLinearF32Q6KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2307,7 +2273,7 @@ func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:42, order f32_k.
+// launchLinearF32Q6K: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2315,7 +2281,7 @@ func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6KShort: kernels/cpu-arm64/base/q6_k/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q6KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2328,7 +2294,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6KFew: kernels/cpu-arm64/base/q6_k/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q6KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2341,7 +2307,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q6K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2354,7 +2320,7 @@ func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLogitsF32Bf16: kernels/cpu-arm64/base/bf16/kernels.toml:103, order f32_k.
+// launchLogitsF32Bf16: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2362,7 +2328,7 @@ func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:113, order bf16_fours.
+// launchLogitsMmBf16: kernels/cpu-arm64/base/bf16/kernels.toml:35, order bf16_fours.
 func (s *Set) launchLogitsMmBf16(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols) + 3) / 4) * 16)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2375,7 +2341,7 @@ func (s *Set) launchLogitsMmBf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Bf16Plain: kernels/cpu-arm64/base/bf16/kernels.toml:128, order f32_k.
+// launchLogitsF32Bf16Plain: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Bf16Plain(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2383,7 +2349,7 @@ func (s *Set) launchLogitsF32Bf16Plain(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:143, order f32_k.
+// launchLogitsF32Q8_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2391,7 +2357,7 @@ func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsI8mmQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:153, order int8_blocks.
+// launchLogitsI8mmQ8_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsI8mmQ8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2404,7 +2370,7 @@ func (s *Set) launchLogitsI8mmQ8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q8_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2417,7 +2383,7 @@ func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:143, order f32_k.
+// launchLogitsF32Q4_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2425,7 +2391,7 @@ func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsI8mmQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:153, order int8_blocks.
+// launchLogitsI8mmQ4_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsI8mmQ4_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2438,7 +2404,7 @@ func (s *Set) launchLogitsI8mmQ4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q4_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2451,7 +2417,7 @@ func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:143, order f32_k.
+// launchLogitsF32Q4_1: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2459,7 +2425,7 @@ func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsI8mmQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:153, order int8_blocks.
+// launchLogitsI8mmQ4_1: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsI8mmQ4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2472,7 +2438,7 @@ func (s *Set) launchLogitsI8mmQ4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:168, order int8_blocks.
+// launchLogitsInt8Q4_1: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2485,7 +2451,7 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:96, order f32_k.
+// launchLogitsF32Q5_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2493,7 +2459,7 @@ func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q5_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2506,7 +2472,7 @@ func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:96, order f32_k.
+// launchLogitsF32Q4K: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2514,7 +2480,7 @@ func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4K: kernels/cpu-arm64/base/q4_k/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q4K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2527,7 +2493,7 @@ func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:96, order f32_k.
+// launchLogitsF32Q6K: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2535,7 +2501,7 @@ func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q6K: kernels/cpu-arm64/base/q6_k/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q6K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2548,7 +2514,7 @@ func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchPackBf16: kernels/cpu-arm64/base/bf16/kernels.toml:9.
+// launchPackBf16: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2556,7 +2522,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:8.
+// launchPackQ8_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2564,7 +2530,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:8.
+// launchPackQ4_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2572,7 +2538,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:8.
+// launchPackQ4_1: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2580,7 +2546,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:8.
+// launchPackQ5_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2588,7 +2554,7 @@ func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4K: kernels/cpu-arm64/base/q4_k/kernels.toml:8.
+// launchPackQ4K: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2596,7 +2562,7 @@ func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ6K: kernels/cpu-arm64/base/q6_k/kernels.toml:8.
+// launchPackQ6K: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2725,7 +2691,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	}
 }
 
-// launchUnpackBf16: kernels/cpu-arm64/base/bf16/kernels.toml:17.
+// launchUnpackBf16: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2733,7 +2699,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ8_0: kernels/cpu-arm64/base/q8_0/kernels.toml:16.
+// launchUnpackQ8_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2741,7 +2707,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_0: kernels/cpu-arm64/base/q4_0/kernels.toml:16.
+// launchUnpackQ4_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2749,7 +2715,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_1: kernels/cpu-arm64/base/q4_1/kernels.toml:16.
+// launchUnpackQ4_1: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2757,7 +2723,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ5_0: kernels/cpu-arm64/base/q5_0/kernels.toml:16.
+// launchUnpackQ5_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2765,7 +2731,7 @@ func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4K: kernels/cpu-arm64/base/q4_k/kernels.toml:16.
+// launchUnpackQ4K: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2773,7 +2739,7 @@ func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ6K: kernels/cpu-arm64/base/q6_k/kernels.toml:16.
+// launchUnpackQ6K: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2784,19 +2750,19 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout x16k4, kernels/cpu-arm64/base/bf16/kernels.toml:5
+	case op.SchemeBF16: // layout x16k4, kernels/lib/cpu/bf16.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 1) / 2 * 64)
-	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-arm64/base/q8_0/kernels.toml:4
+	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-arm64/base/q8_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*544 + 63) / 64 * 64)
-	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-arm64/base/q4_0/kernels.toml:4
+	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-arm64/base/q4_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*288 + 63) / 64 * 64)
-	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-arm64/base/q4_1/kernels.toml:4
+	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-arm64/base/q4_1/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*320 + 63) / 64 * 64)
-	case op.SchemeQ5_0: // layout x16k4, kernels/cpu-arm64/base/q5_0/kernels.toml:4
+	case op.SchemeQ5_0: // layout x16k4, kernels/cpu-arm64/base/q5_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*352 + 63) / 64 * 64)
-	case op.SchemeQ4_K: // layout x16k4, kernels/cpu-arm64/base/q4_k/kernels.toml:4
+	case op.SchemeQ4_K: // layout x16k4, kernels/cpu-arm64/base/q4_k/kernels.toml:9
 		return (int64(rows) + 15) / 16 * (int64(cols) / 256 * 2304)
-	case op.SchemeQ6_K: // layout x16k4, kernels/cpu-arm64/base/q6_k/kernels.toml:4
+	case op.SchemeQ6_K: // layout x16k4, kernels/cpu-arm64/base/q6_k/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/256*3360 + 63) / 64 * 64)
 	}
 	return 0

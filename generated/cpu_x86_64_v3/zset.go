@@ -244,13 +244,7 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:25;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:24;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:24;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:24;
-// kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:24;
-// kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:24;
-// kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:24.
+// Embedding: kernels/lib/cpu/pack.toml:19.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -272,13 +266,8 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:80, 90;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:169, 179, 194, 209;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:169, 179, 194, 209;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:169, 179, 194, 209;
-// kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:169, 179, 194, 209;
-// kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:169, 179, 194, 209;
-// kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:169, 179, 194, 209.
+// ExpertDown: kernels/lib/cpu/f32.toml:58, 68;
+// kernels/lib/cpu/int8.toml:73, 84.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -369,13 +358,8 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	return false
 }
 
-// ExpertUp: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:61, 71;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:120, 130, 140, 155;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:120, 130, 140, 155;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:120, 130, 140, 155;
-// kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:120, 130, 140, 155;
-// kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:120, 130, 140, 155;
-// kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:120, 130, 140, 155.
+// ExpertUp: kernels/lib/cpu/f32.toml:38, 48;
+// kernels/lib/cpu/int8.toml:52, 63.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -466,13 +450,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:33, 43;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:32, 42, 52, 67, 82;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:32, 42, 52, 67, 82;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:32, 42, 52, 67, 82;
-// kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:32, 42, 52, 67, 82;
-// kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:32, 42, 52, 67, 82;
-// kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:32, 42, 52, 67, 82.
+// Linear: kernels/lib/cpu/f32.toml:8, 18;
+// kernels/lib/cpu/int8.toml:10, 21, 32.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -570,13 +549,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return false
 }
 
-// Logits: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:52;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:96, 106;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:96, 106;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:96, 106;
-// kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:96, 106;
-// kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:96, 106;
-// kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:96, 106.
+// Logits: kernels/lib/cpu/f32.toml:28;
+// kernels/lib/cpu/int8.toml:42.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -643,13 +617,7 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return false
 }
 
-// Pack: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:9;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:8;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:8;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:8;
-// kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:8;
-// kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:8;
-// kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:8.
+// Pack: kernels/lib/cpu/pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -730,13 +698,7 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:17;
-// kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:16;
-// kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:16;
-// kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:16;
-// kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:16;
-// kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:16;
-// kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:16.
+// Unpack: kernels/lib/cpu/pack.toml:11.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -774,7 +736,7 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	}
 }
 
-// launchEmbeddingBf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:25.
+// launchEmbeddingBf16: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -782,7 +744,7 @@ func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:24.
+// launchEmbeddingQ8_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -790,7 +752,7 @@ func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:24.
+// launchEmbeddingQ4_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -798,7 +760,7 @@ func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:24.
+// launchEmbeddingQ4_1: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -806,7 +768,7 @@ func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:24.
+// launchEmbeddingQ5_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ5_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -814,7 +776,7 @@ func (s *Set) launchEmbeddingQ5_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:24.
+// launchEmbeddingQ4K: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -822,7 +784,7 @@ func (s *Set) launchEmbeddingQ4K(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:24.
+// launchEmbeddingQ6K: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -830,7 +792,7 @@ func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownF32Bf16Few: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:80, order f32_k.
+// launchExpertDownF32Bf16Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -838,7 +800,7 @@ func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Bf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:90, order f32_k.
+// launchExpertDownF32Bf16: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -851,7 +813,7 @@ func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q8_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -859,7 +821,7 @@ func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q8_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -872,7 +834,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q8_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -885,7 +847,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q8_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -902,7 +864,7 @@ func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q4_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -910,7 +872,7 @@ func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q4_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -923,7 +885,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q4_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -936,7 +898,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q4_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -953,7 +915,7 @@ func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q4_1Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -961,7 +923,7 @@ func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q4_1: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -974,7 +936,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q4_1Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -987,7 +949,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q4_1: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1004,7 +966,7 @@ func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q5_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1012,7 +974,7 @@ func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q5_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1025,7 +987,7 @@ func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q5_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1038,7 +1000,7 @@ func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q5_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1055,7 +1017,7 @@ func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q4KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1063,7 +1025,7 @@ func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q4K: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1076,7 +1038,7 @@ func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q4KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1089,7 +1051,7 @@ func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q4K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1106,7 +1068,7 @@ func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:169, order f32_k.
+// launchExpertDownF32Q6KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1114,7 +1076,7 @@ func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:179, order f32_k.
+// launchExpertDownF32Q6K: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1127,7 +1089,7 @@ func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:194, order int8_blocks.
+// launchExpertDownInt8Q6KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1140,7 +1102,7 @@ func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:209, order int8_blocks.
+// launchExpertDownInt8Q6K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1157,7 +1119,7 @@ func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertUpF32Bf16Few: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:61, order f32_k.
+// launchExpertUpF32Bf16Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1165,7 +1127,7 @@ func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Bf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:71, order f32_k.
+// launchExpertUpF32Bf16: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1173,7 +1135,7 @@ func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q8_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1181,7 +1143,7 @@ func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q8_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1189,7 +1151,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q8_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1202,7 +1164,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q8_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1215,7 +1177,7 @@ func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q4_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1223,7 +1185,7 @@ func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q4_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1231,7 +1193,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q4_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1244,7 +1206,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q4_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1257,7 +1219,7 @@ func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q4_1Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1265,7 +1227,7 @@ func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q4_1: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1273,7 +1235,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q4_1Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1286,7 +1248,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q4_1: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1299,7 +1261,7 @@ func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q5_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1307,7 +1269,7 @@ func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q5_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1315,7 +1277,7 @@ func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q5_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1328,7 +1290,7 @@ func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q5_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1341,7 +1303,7 @@ func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q4KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1349,7 +1311,7 @@ func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q4K: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1357,7 +1319,7 @@ func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q4KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1370,7 +1332,7 @@ func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q4K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1383,7 +1345,7 @@ func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:120, order f32_k.
+// launchExpertUpF32Q6KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1391,7 +1353,7 @@ func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:130, order f32_k.
+// launchExpertUpF32Q6K: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1399,7 +1361,7 @@ func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:140, order int8_blocks.
+// launchExpertUpInt8Q6KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1412,7 +1374,7 @@ func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:155, order int8_blocks.
+// launchExpertUpInt8Q6K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1433,7 +1395,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
-// launchLinearF32Bf16Few: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:33, order f32_k.
+// launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1441,7 +1403,7 @@ func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Bf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:43, order f32_k.
+// launchLinearF32Bf16: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1449,7 +1411,7 @@ func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q8_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1457,7 +1419,7 @@ func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q8_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1465,7 +1427,7 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q8_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1478,7 +1440,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q8_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1491,7 +1453,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q8_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1504,7 +1466,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q4_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1512,7 +1474,7 @@ func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q4_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1520,7 +1482,7 @@ func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q4_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1533,7 +1495,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q4_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1546,7 +1508,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q4_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1559,7 +1521,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:32, order f32_k.
+// launchLinearF32Q4_1Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1567,7 +1529,7 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:42, order f32_k.
+// launchLinearF32Q4_1: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1575,7 +1537,7 @@ func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q4_1Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1588,7 +1550,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q4_1Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1601,7 +1563,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q4_1: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1614,7 +1576,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q5_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1622,7 +1584,7 @@ func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q5_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1630,7 +1592,7 @@ func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0Short: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q5_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1643,7 +1605,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0Few: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q5_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1656,7 +1618,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q5_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1669,7 +1631,7 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:32, order f32_k.
+// launchLinearF32Q4KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1677,7 +1639,7 @@ func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:42, order f32_k.
+// launchLinearF32Q4K: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1685,7 +1647,7 @@ func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4KShort: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q4KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1698,7 +1660,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4KFew: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q4KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1711,7 +1673,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q4K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1724,7 +1686,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:32, order f32_k.
+// launchLinearF32Q6KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1732,7 +1694,7 @@ func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:42, order f32_k.
+// launchLinearF32Q6K: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -1740,7 +1702,7 @@ func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6KShort: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:52, order int8_blocks.
+// launchLinearInt8Q6KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1753,7 +1715,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6KFew: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:67, order int8_blocks.
+// launchLinearInt8Q6KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1766,7 +1728,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:82, order int8_blocks.
+// launchLinearInt8Q6K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1779,7 +1741,7 @@ func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLogitsF32Bf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:52, order f32_k.
+// launchLogitsF32Bf16: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1787,7 +1749,7 @@ func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:96, order f32_k.
+// launchLogitsF32Q8_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1795,7 +1757,7 @@ func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q8_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -1808,7 +1770,7 @@ func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:96, order f32_k.
+// launchLogitsF32Q4_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1816,7 +1778,7 @@ func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q4_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -1829,7 +1791,7 @@ func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:96, order f32_k.
+// launchLogitsF32Q4_1: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1837,7 +1799,7 @@ func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q4_1: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -1850,7 +1812,7 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:96, order f32_k.
+// launchLogitsF32Q5_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1858,7 +1820,7 @@ func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q5_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -1871,7 +1833,7 @@ func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:96, order f32_k.
+// launchLogitsF32Q4K: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1879,7 +1841,7 @@ func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q4K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -1892,7 +1854,7 @@ func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:96, order f32_k.
+// launchLogitsF32Q6K: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -1900,7 +1862,7 @@ func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:106, order int8_blocks.
+// launchLogitsInt8Q6K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -1913,7 +1875,7 @@ func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchPackBf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:9.
+// launchPackBf16: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1921,7 +1883,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:8.
+// launchPackQ8_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1929,7 +1891,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:8.
+// launchPackQ4_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1937,7 +1899,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:8.
+// launchPackQ4_1: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1945,7 +1907,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:8.
+// launchPackQ5_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1953,7 +1915,7 @@ func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:8.
+// launchPackQ4K: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -1961,7 +1923,7 @@ func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:8.
+// launchPackQ6K: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2090,7 +2052,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	}
 }
 
-// launchUnpackBf16: kernels/cpu-x86-64-v3/base/bf16/kernels.toml:17.
+// launchUnpackBf16: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2098,7 +2060,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ8_0: kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:16.
+// launchUnpackQ8_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2106,7 +2068,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_0: kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:16.
+// launchUnpackQ4_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2114,7 +2076,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_1: kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:16.
+// launchUnpackQ4_1: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2122,7 +2084,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ5_0: kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:16.
+// launchUnpackQ5_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2130,7 +2092,7 @@ func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4K: kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:16.
+// launchUnpackQ4K: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2138,7 +2100,7 @@ func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ6K: kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:16.
+// launchUnpackQ6K: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2149,19 +2111,19 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout x16k4, kernels/cpu-x86-64-v3/base/bf16/kernels.toml:5
+	case op.SchemeBF16: // layout x16k4, kernels/lib/cpu/bf16.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 1) / 2 * 64)
-	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:4
+	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*544 + 63) / 64 * 64)
-	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:4
+	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*288 + 63) / 64 * 64)
-	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:4
+	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*320 + 63) / 64 * 64)
-	case op.SchemeQ5_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:4
+	case op.SchemeQ5_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*352 + 63) / 64 * 64)
-	case op.SchemeQ4_K: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:4
+	case op.SchemeQ4_K: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:9
 		return (int64(rows) + 15) / 16 * (int64(cols) / 256 * 2304)
-	case op.SchemeQ6_K: // layout x16k4, kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:4
+	case op.SchemeQ6_K: // layout x16k4, kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/256*3360 + 63) / 64 * 64)
 	}
 	return 0

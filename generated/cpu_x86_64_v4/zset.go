@@ -363,13 +363,7 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:25;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:24;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:24;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:24;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:24;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:24;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:24.
+// Embedding: kernels/lib/cpu/pack.toml:19.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -391,13 +385,8 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:96, 106;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:278, 288, 303, 319, 337, 352;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:278, 288, 303, 319, 337, 352;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:278, 288, 303, 319, 337, 352;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:278, 288, 303, 319, 337, 352;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:278, 288, 303, 319, 337, 352;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:278, 288, 303, 319, 337, 352.
+// ExpertDown: kernels/lib/cpu/f32.toml:58, 68;
+// kernels/lib/cpu/int8.toml:73, 84.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -512,13 +501,8 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	return false
 }
 
-// ExpertUp: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:77, 87;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:198, 208, 218, 234, 249, 264;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:198, 208, 218, 234, 249, 264;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:198, 208, 218, 234, 249, 264;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:198, 208, 218, 234, 249, 264;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:198, 208, 218, 234, 249, 264;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:198, 208, 218, 234, 249, 264.
+// ExpertUp: kernels/lib/cpu/f32.toml:38, 48;
+// kernels/lib/cpu/int8.toml:52, 63.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -633,13 +617,10 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:33, 49, 59;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:32, 42, 52, 68, 84, 100, 115, 130, 145.
+// Linear: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:6;
+// kernels/lib/cpu/f32.toml:8, 18;
+// kernels/cpu-x86-64-v4/blocks.toml:11;
+// kernels/lib/cpu/int8.toml:10, 21, 32.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -787,13 +768,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return false
 }
 
-// Logits: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:68;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:159, 169, 184;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:159, 169, 184;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:159, 169, 184;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:159, 169, 184;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:159, 169, 184;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:159, 169, 184.
+// Logits: kernels/lib/cpu/f32.toml:28;
+// kernels/lib/cpu/int8.toml:42.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -872,13 +848,7 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return false
 }
 
-// Pack: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:9;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:8;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:8;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:8;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:8;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:8;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:8.
+// Pack: kernels/lib/cpu/pack.toml:3.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -959,13 +929,7 @@ func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:17;
-// kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:16;
-// kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:16;
-// kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:16;
-// kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:16;
-// kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:16;
-// kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:16.
+// Unpack: kernels/lib/cpu/pack.toml:11.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1003,7 +967,7 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	}
 }
 
-// launchEmbeddingBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:25.
+// launchEmbeddingBf16: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1011,7 +975,7 @@ func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:24.
+// launchEmbeddingQ8_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1019,7 +983,7 @@ func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:24.
+// launchEmbeddingQ4_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1027,7 +991,7 @@ func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:24.
+// launchEmbeddingQ4_1: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1035,7 +999,7 @@ func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:24.
+// launchEmbeddingQ5_0: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ5_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1043,7 +1007,7 @@ func (s *Set) launchEmbeddingQ5_0(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:24.
+// launchEmbeddingQ4K: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ4K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1051,7 +1015,7 @@ func (s *Set) launchEmbeddingQ4K(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchEmbeddingQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:24.
+// launchEmbeddingQ6K: kernels/lib/cpu/pack.toml:19.
 func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
@@ -1059,7 +1023,7 @@ func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	}
 }
 
-// launchExpertDownF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:96, order f32_k.
+// launchExpertDownF32Bf16Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1067,7 +1031,7 @@ func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:106, order f32_k.
+// launchExpertDownF32Bf16: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1080,7 +1044,7 @@ func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:278, order f32_k.
+// launchExpertDownF32Q8_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1088,7 +1052,7 @@ func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:288, order f32_k.
+// launchExpertDownF32Q8_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1101,7 +1065,7 @@ func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:303, order int8_blocks.
+// launchExpertDownVnniQ8_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1114,7 +1078,7 @@ func (s *Set) launchExpertDownVnniQ8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:319, order int8_blocks.
+// launchExpertDownVnniQ8_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1131,7 +1095,7 @@ func (s *Set) launchExpertDownVnniQ8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:337, order int8_blocks.
+// launchExpertDownInt8Q8_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1144,7 +1108,7 @@ func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:352, order int8_blocks.
+// launchExpertDownInt8Q8_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1161,7 +1125,7 @@ func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:278, order f32_k.
+// launchExpertDownF32Q4_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1169,7 +1133,7 @@ func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:288, order f32_k.
+// launchExpertDownF32Q4_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1182,7 +1146,7 @@ func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:303, order int8_blocks.
+// launchExpertDownVnniQ4_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1195,7 +1159,7 @@ func (s *Set) launchExpertDownVnniQ4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:319, order int8_blocks.
+// launchExpertDownVnniQ4_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1212,7 +1176,7 @@ func (s *Set) launchExpertDownVnniQ4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:337, order int8_blocks.
+// launchExpertDownInt8Q4_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1225,7 +1189,7 @@ func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:352, order int8_blocks.
+// launchExpertDownInt8Q4_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1242,7 +1206,7 @@ func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:278, order f32_k.
+// launchExpertDownF32Q4_1Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1250,7 +1214,7 @@ func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:288, order f32_k.
+// launchExpertDownF32Q4_1: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1263,7 +1227,7 @@ func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:303, order int8_blocks.
+// launchExpertDownVnniQ4_1Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1276,7 +1240,7 @@ func (s *Set) launchExpertDownVnniQ4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:319, order int8_blocks.
+// launchExpertDownVnniQ4_1: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1293,7 +1257,7 @@ func (s *Set) launchExpertDownVnniQ4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:337, order int8_blocks.
+// launchExpertDownInt8Q4_1Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1306,7 +1270,7 @@ func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:352, order int8_blocks.
+// launchExpertDownInt8Q4_1: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1323,7 +1287,7 @@ func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:278, order f32_k.
+// launchExpertDownF32Q5_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1331,7 +1295,7 @@ func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:288, order f32_k.
+// launchExpertDownF32Q5_0: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1344,7 +1308,7 @@ func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:303, order int8_blocks.
+// launchExpertDownVnniQ5_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ5_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1357,7 +1321,7 @@ func (s *Set) launchExpertDownVnniQ5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:319, order int8_blocks.
+// launchExpertDownVnniQ5_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1374,7 +1338,7 @@ func (s *Set) launchExpertDownVnniQ5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:337, order int8_blocks.
+// launchExpertDownInt8Q5_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1387,7 +1351,7 @@ func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:352, order int8_blocks.
+// launchExpertDownInt8Q5_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1404,7 +1368,7 @@ func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:278, order f32_k.
+// launchExpertDownF32Q4KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1412,7 +1376,7 @@ func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:288, order f32_k.
+// launchExpertDownF32Q4K: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1425,7 +1389,7 @@ func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:303, order int8_blocks.
+// launchExpertDownVnniQ4KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1438,7 +1402,7 @@ func (s *Set) launchExpertDownVnniQ4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:319, order int8_blocks.
+// launchExpertDownVnniQ4K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1455,7 +1419,7 @@ func (s *Set) launchExpertDownVnniQ4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:337, order int8_blocks.
+// launchExpertDownInt8Q4KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1468,7 +1432,7 @@ func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:352, order int8_blocks.
+// launchExpertDownInt8Q4K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1485,7 +1449,7 @@ func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:278, order f32_k.
+// launchExpertDownF32Q6KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
 func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
@@ -1493,7 +1457,7 @@ func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:288, order f32_k.
+// launchExpertDownF32Q6K: kernels/lib/cpu/f32.toml:68, order f32_k.
 func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -1506,7 +1470,7 @@ func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:303, order int8_blocks.
+// launchExpertDownVnniQ6KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ6KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1519,7 +1483,7 @@ func (s *Set) launchExpertDownVnniQ6KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:319, order int8_blocks.
+// launchExpertDownVnniQ6K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownVnniQ6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1536,7 +1500,7 @@ func (s *Set) launchExpertDownVnniQ6K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:337, order int8_blocks.
+// launchExpertDownInt8Q6KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1549,7 +1513,7 @@ func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertDownInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:352, order int8_blocks.
+// launchExpertDownInt8Q6K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1566,7 +1530,7 @@ func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// launchExpertUpF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:77, order f32_k.
+// launchExpertUpF32Bf16Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1574,7 +1538,7 @@ func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:87, order f32_k.
+// launchExpertUpF32Bf16: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1582,7 +1546,7 @@ func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:198, order f32_k.
+// launchExpertUpF32Q8_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1590,7 +1554,7 @@ func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:208, order f32_k.
+// launchExpertUpF32Q8_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1598,7 +1562,7 @@ func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:218, order int8_blocks.
+// launchExpertUpVnniQ8_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1611,7 +1575,7 @@ func (s *Set) launchExpertUpVnniQ8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:234, order int8_blocks.
+// launchExpertUpVnniQ8_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1624,7 +1588,7 @@ func (s *Set) launchExpertUpVnniQ8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:249, order int8_blocks.
+// launchExpertUpInt8Q8_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1637,7 +1601,7 @@ func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:264, order int8_blocks.
+// launchExpertUpInt8Q8_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1650,7 +1614,7 @@ func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:198, order f32_k.
+// launchExpertUpF32Q4_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1658,7 +1622,7 @@ func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:208, order f32_k.
+// launchExpertUpF32Q4_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1666,7 +1630,7 @@ func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:218, order int8_blocks.
+// launchExpertUpVnniQ4_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1679,7 +1643,7 @@ func (s *Set) launchExpertUpVnniQ4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:234, order int8_blocks.
+// launchExpertUpVnniQ4_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1692,7 +1656,7 @@ func (s *Set) launchExpertUpVnniQ4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:249, order int8_blocks.
+// launchExpertUpInt8Q4_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1705,7 +1669,7 @@ func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:264, order int8_blocks.
+// launchExpertUpInt8Q4_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1718,7 +1682,7 @@ func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:198, order f32_k.
+// launchExpertUpF32Q4_1Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1726,7 +1690,7 @@ func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:208, order f32_k.
+// launchExpertUpF32Q4_1: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1734,7 +1698,7 @@ func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:218, order int8_blocks.
+// launchExpertUpVnniQ4_1Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1747,7 +1711,7 @@ func (s *Set) launchExpertUpVnniQ4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:234, order int8_blocks.
+// launchExpertUpVnniQ4_1: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1760,7 +1724,7 @@ func (s *Set) launchExpertUpVnniQ4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:249, order int8_blocks.
+// launchExpertUpInt8Q4_1Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1773,7 +1737,7 @@ func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:264, order int8_blocks.
+// launchExpertUpInt8Q4_1: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1786,7 +1750,7 @@ func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:198, order f32_k.
+// launchExpertUpF32Q5_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1794,7 +1758,7 @@ func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:208, order f32_k.
+// launchExpertUpF32Q5_0: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1802,7 +1766,7 @@ func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:218, order int8_blocks.
+// launchExpertUpVnniQ5_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ5_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1815,7 +1779,7 @@ func (s *Set) launchExpertUpVnniQ5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:234, order int8_blocks.
+// launchExpertUpVnniQ5_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ5_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1828,7 +1792,7 @@ func (s *Set) launchExpertUpVnniQ5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:249, order int8_blocks.
+// launchExpertUpInt8Q5_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1841,7 +1805,7 @@ func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:264, order int8_blocks.
+// launchExpertUpInt8Q5_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1854,7 +1818,7 @@ func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:198, order f32_k.
+// launchExpertUpF32Q4KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1862,7 +1826,7 @@ func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:208, order f32_k.
+// launchExpertUpF32Q4K: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1870,7 +1834,7 @@ func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:218, order int8_blocks.
+// launchExpertUpVnniQ4KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1883,7 +1847,7 @@ func (s *Set) launchExpertUpVnniQ4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:234, order int8_blocks.
+// launchExpertUpVnniQ4K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ4K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1896,7 +1860,7 @@ func (s *Set) launchExpertUpVnniQ4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:249, order int8_blocks.
+// launchExpertUpInt8Q4KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1909,7 +1873,7 @@ func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:264, order int8_blocks.
+// launchExpertUpInt8Q4K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1922,7 +1886,7 @@ func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:198, order f32_k.
+// launchExpertUpF32Q6KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
 func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1930,7 +1894,7 @@ func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:208, order f32_k.
+// launchExpertUpF32Q6K: kernels/lib/cpu/f32.toml:48, order f32_k.
 func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -1938,7 +1902,7 @@ func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:218, order int8_blocks.
+// launchExpertUpVnniQ6KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ6KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1951,7 +1915,7 @@ func (s *Set) launchExpertUpVnniQ6KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:234, order int8_blocks.
+// launchExpertUpVnniQ6K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpVnniQ6K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1964,7 +1928,7 @@ func (s *Set) launchExpertUpVnniQ6K(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:249, order int8_blocks.
+// launchExpertUpInt8Q6KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1977,7 +1941,7 @@ func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// launchExpertUpInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:264, order int8_blocks.
+// launchExpertUpInt8Q6K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -1998,7 +1962,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
-// launchLinearTilesBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:33, order bf16_tiles.
+// launchLinearTilesBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:6, order bf16_tiles.
 func (s *Set) launchLinearTilesBf16(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 15) / 16 * (int64(a.W.Cols) / 32) * 2048)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
@@ -2011,7 +1975,7 @@ func (s *Set) launchLinearTilesBf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Bf16Few: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:49, order f32_k.
+// launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2019,7 +1983,7 @@ func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:59, order f32_k.
+// launchLinearF32Bf16: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2027,7 +1991,7 @@ func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q8_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2035,7 +1999,7 @@ func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q8_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2043,7 +2007,7 @@ func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearTilesQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:52, order int8_blocks.
+// launchLinearTilesQ8_0: kernels/cpu-x86-64-v4/blocks.toml:11, order int8_blocks.
 func (s *Set) launchLinearTilesQ8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
@@ -2056,7 +2020,7 @@ func (s *Set) launchLinearTilesQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ8_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2069,7 +2033,7 @@ func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:84, order int8_blocks.
+// launchLinearVnniQ8_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2082,7 +2046,7 @@ func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:100, order int8_blocks.
+// launchLinearVnniQ8_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2095,7 +2059,7 @@ func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Short: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:115, order int8_blocks.
+// launchLinearInt8Q8_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2108,7 +2072,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0Few: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:130, order int8_blocks.
+// launchLinearInt8Q8_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2121,7 +2085,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:145, order int8_blocks.
+// launchLinearInt8Q8_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2134,7 +2098,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q4_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2142,7 +2106,7 @@ func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q4_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2150,7 +2114,7 @@ func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearTilesQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:52, order int8_blocks.
+// launchLinearTilesQ4_0: kernels/cpu-x86-64-v4/blocks.toml:11, order int8_blocks.
 func (s *Set) launchLinearTilesQ4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
@@ -2163,7 +2127,7 @@ func (s *Set) launchLinearTilesQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ4_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2176,7 +2140,7 @@ func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:84, order int8_blocks.
+// launchLinearVnniQ4_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2189,7 +2153,7 @@ func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:100, order int8_blocks.
+// launchLinearVnniQ4_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2202,7 +2166,7 @@ func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0Short: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:115, order int8_blocks.
+// launchLinearInt8Q4_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2215,7 +2179,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0Few: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:130, order int8_blocks.
+// launchLinearInt8Q4_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2228,7 +2192,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:145, order int8_blocks.
+// launchLinearInt8Q4_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2241,7 +2205,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:32, order f32_k.
+// launchLinearF32Q4_1Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2249,7 +2213,7 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:42, order f32_k.
+// launchLinearF32Q4_1: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2257,7 +2221,7 @@ func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearTilesQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:52, order int8_blocks.
+// launchLinearTilesQ4_1: kernels/cpu-x86-64-v4/blocks.toml:11, order int8_blocks.
 func (s *Set) launchLinearTilesQ4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
@@ -2270,7 +2234,7 @@ func (s *Set) launchLinearTilesQ4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ4_1Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2283,7 +2247,7 @@ func (s *Set) launchLinearVnniQ4_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:84, order int8_blocks.
+// launchLinearVnniQ4_1Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2296,7 +2260,7 @@ func (s *Set) launchLinearVnniQ4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:100, order int8_blocks.
+// launchLinearVnniQ4_1: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearVnniQ4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2309,7 +2273,7 @@ func (s *Set) launchLinearVnniQ4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1Short: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:115, order int8_blocks.
+// launchLinearInt8Q4_1Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2322,7 +2286,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1Few: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:130, order int8_blocks.
+// launchLinearInt8Q4_1Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2335,7 +2299,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:145, order int8_blocks.
+// launchLinearInt8Q4_1: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2348,7 +2312,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:32, order f32_k.
+// launchLinearF32Q5_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2356,7 +2320,7 @@ func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:42, order f32_k.
+// launchLinearF32Q5_0: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2364,7 +2328,7 @@ func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearTilesQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:52, order int8_blocks.
+// launchLinearTilesQ5_0: kernels/cpu-x86-64-v4/blocks.toml:11, order int8_blocks.
 func (s *Set) launchLinearTilesQ5_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
@@ -2377,7 +2341,7 @@ func (s *Set) launchLinearTilesQ5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ5_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearVnniQ5_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2390,7 +2354,7 @@ func (s *Set) launchLinearVnniQ5_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:84, order int8_blocks.
+// launchLinearVnniQ5_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearVnniQ5_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2403,7 +2367,7 @@ func (s *Set) launchLinearVnniQ5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:100, order int8_blocks.
+// launchLinearVnniQ5_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearVnniQ5_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2416,7 +2380,7 @@ func (s *Set) launchLinearVnniQ5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0Short: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:115, order int8_blocks.
+// launchLinearInt8Q5_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2429,7 +2393,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0Few: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:130, order int8_blocks.
+// launchLinearInt8Q5_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2442,7 +2406,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:145, order int8_blocks.
+// launchLinearInt8Q5_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2455,7 +2419,7 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:32, order f32_k.
+// launchLinearF32Q4KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2463,7 +2427,7 @@ func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:42, order f32_k.
+// launchLinearF32Q4K: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2471,7 +2435,7 @@ func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearTilesQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:52, order int8_blocks.
+// launchLinearTilesQ4K: kernels/cpu-x86-64-v4/blocks.toml:11, order int8_blocks.
 func (s *Set) launchLinearTilesQ4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
@@ -2484,7 +2448,7 @@ func (s *Set) launchLinearTilesQ4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ4KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearVnniQ4KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2497,7 +2461,7 @@ func (s *Set) launchLinearVnniQ4KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:84, order int8_blocks.
+// launchLinearVnniQ4KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearVnniQ4KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2510,7 +2474,7 @@ func (s *Set) launchLinearVnniQ4KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:100, order int8_blocks.
+// launchLinearVnniQ4K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearVnniQ4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2523,7 +2487,7 @@ func (s *Set) launchLinearVnniQ4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4KShort: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:115, order int8_blocks.
+// launchLinearInt8Q4KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2536,7 +2500,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4KFew: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:130, order int8_blocks.
+// launchLinearInt8Q4KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2549,7 +2513,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:145, order int8_blocks.
+// launchLinearInt8Q4K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2562,7 +2526,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:32, order f32_k.
+// launchLinearF32Q6KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
 func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2570,7 +2534,7 @@ func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:42, order f32_k.
+// launchLinearF32Q6K: kernels/lib/cpu/f32.toml:18, order f32_k.
 func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
@@ -2578,7 +2542,7 @@ func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearTilesQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:52, order int8_blocks.
+// launchLinearTilesQ6K: kernels/cpu-x86-64-v4/blocks.toml:11, order int8_blocks.
 func (s *Set) launchLinearTilesQ6K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows)+15)/16*(int64(a.W.Cols)/32)*640 + int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
@@ -2591,7 +2555,7 @@ func (s *Set) launchLinearTilesQ6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:68, order int8_blocks.
+// launchLinearVnniQ6KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2604,7 +2568,7 @@ func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:84, order int8_blocks.
+// launchLinearVnniQ6KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2617,7 +2581,7 @@ func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:100, order int8_blocks.
+// launchLinearVnniQ6K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2630,7 +2594,7 @@ func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6KShort: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:115, order int8_blocks.
+// launchLinearInt8Q6KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2643,7 +2607,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6KFew: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:130, order int8_blocks.
+// launchLinearInt8Q6KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2656,7 +2620,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLinearInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:145, order int8_blocks.
+// launchLinearInt8Q6K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
 func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
@@ -2669,7 +2633,7 @@ func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	}
 }
 
-// launchLogitsF32Bf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:68, order f32_k.
+// launchLogitsF32Bf16: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2677,7 +2641,7 @@ func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:159, order f32_k.
+// launchLogitsF32Q8_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2685,7 +2649,7 @@ func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsVnniQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:169, order int8_blocks.
+// launchLogitsVnniQ8_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2698,7 +2662,7 @@ func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:184, order int8_blocks.
+// launchLogitsInt8Q8_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2711,7 +2675,7 @@ func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:159, order f32_k.
+// launchLogitsF32Q4_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2719,7 +2683,7 @@ func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsVnniQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:169, order int8_blocks.
+// launchLogitsVnniQ4_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2732,7 +2696,7 @@ func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:184, order int8_blocks.
+// launchLogitsInt8Q4_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2745,7 +2709,7 @@ func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:159, order f32_k.
+// launchLogitsF32Q4_1: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2753,7 +2717,7 @@ func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsVnniQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:169, order int8_blocks.
+// launchLogitsVnniQ4_1: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2766,7 +2730,7 @@ func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:184, order int8_blocks.
+// launchLogitsInt8Q4_1: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2779,7 +2743,7 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:159, order f32_k.
+// launchLogitsF32Q5_0: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2787,7 +2751,7 @@ func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsVnniQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:169, order int8_blocks.
+// launchLogitsVnniQ5_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsVnniQ5_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2800,7 +2764,7 @@ func (s *Set) launchLogitsVnniQ5_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:184, order int8_blocks.
+// launchLogitsInt8Q5_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2813,7 +2777,7 @@ func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:159, order f32_k.
+// launchLogitsF32Q4K: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2821,7 +2785,7 @@ func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsVnniQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:169, order int8_blocks.
+// launchLogitsVnniQ4K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsVnniQ4K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2834,7 +2798,7 @@ func (s *Set) launchLogitsVnniQ4K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:184, order int8_blocks.
+// launchLogitsInt8Q4K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2847,7 +2811,7 @@ func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsF32Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:159, order f32_k.
+// launchLogitsF32Q6K: kernels/lib/cpu/f32.toml:28, order f32_k.
 func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
@@ -2855,7 +2819,7 @@ func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsVnniQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:169, order int8_blocks.
+// launchLogitsVnniQ6K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsVnniQ6K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2868,7 +2832,7 @@ func (s *Set) launchLogitsVnniQ6K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchLogitsInt8Q6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:184, order int8_blocks.
+// launchLogitsInt8Q6K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
@@ -2881,7 +2845,7 @@ func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	}
 }
 
-// launchPackBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:9.
+// launchPackBf16: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2889,7 +2853,7 @@ func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:8.
+// launchPackQ8_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2897,7 +2861,7 @@ func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:8.
+// launchPackQ4_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2905,7 +2869,7 @@ func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:8.
+// launchPackQ4_1: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2913,7 +2877,7 @@ func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:8.
+// launchPackQ5_0: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2921,7 +2885,7 @@ func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:8.
+// launchPackQ4K: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -2929,7 +2893,7 @@ func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	}
 }
 
-// launchPackQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:8.
+// launchPackQ6K: kernels/lib/cpu/pack.toml:3.
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3058,7 +3022,7 @@ func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	}
 }
 
-// launchUnpackBf16: kernels/cpu-x86-64-v4/base/bf16/kernels.toml:17.
+// launchUnpackBf16: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3066,7 +3030,7 @@ func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ8_0: kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:16.
+// launchUnpackQ8_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3074,7 +3038,7 @@ func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_0: kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:16.
+// launchUnpackQ4_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3082,7 +3046,7 @@ func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4_1: kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:16.
+// launchUnpackQ4_1: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3090,7 +3054,7 @@ func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ5_0: kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:16.
+// launchUnpackQ5_0: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3098,7 +3062,7 @@ func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ4K: kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:16.
+// launchUnpackQ4K: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3106,7 +3070,7 @@ func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchUnpackQ6K: kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:16.
+// launchUnpackQ6K: kernels/lib/cpu/pack.toml:11.
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
@@ -3117,19 +3081,19 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout x16k4, kernels/cpu-x86-64-v4/base/bf16/kernels.toml:5
+	case op.SchemeBF16: // layout x16k4, kernels/lib/cpu/bf16.toml:11
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 1) / 2 * 64)
-	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:4
+	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-x86-64-v4/base/q8_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*544 + 63) / 64 * 64)
-	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:4
+	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-x86-64-v4/base/q4_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*288 + 63) / 64 * 64)
-	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:4
+	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-x86-64-v4/base/q4_1/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*320 + 63) / 64 * 64)
-	case op.SchemeQ5_0: // layout x16k4, kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:4
+	case op.SchemeQ5_0: // layout x16k4, kernels/cpu-x86-64-v4/base/q5_0/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*352 + 63) / 64 * 64)
-	case op.SchemeQ4_K: // layout x16k4, kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:4
+	case op.SchemeQ4_K: // layout x16k4, kernels/cpu-x86-64-v4/base/q4_k/kernels.toml:9
 		return (int64(rows) + 15) / 16 * (int64(cols) / 256 * 2304)
-	case op.SchemeQ6_K: // layout x16k4, kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:4
+	case op.SchemeQ6_K: // layout x16k4, kernels/cpu-x86-64-v4/base/q6_k/kernels.toml:9
 		return (int64(rows) + 15) / 16 * ((int64(cols)/256*3360 + 63) / 64 * 64)
 	}
 	return 0
