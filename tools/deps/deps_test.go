@@ -18,7 +18,7 @@ const module = "github.com/atlas-inference/atlas/"
 var rules = map[string]string{
 	"atlasrt/op":                     "",
 	"atlasrt/op/oracle":              "atlasrt/op",
-	"atlasrt/op/optest":              "atlasrt/op atlasrt/device atlasrt/bundle",
+	"atlasrt/op/optest":              "atlasrt/op atlasrt/device atlasrt/bundle generated/ops",
 	"atlasrt/device":                 "atlasrt/op atlasrt/device",
 	"atlasrt/model":                  "atlasrt/op atlasrt/model",
 	"atlasrt/bundle":                 "atlasrt/op atlasrt/device",

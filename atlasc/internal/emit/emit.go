@@ -1,5 +1,5 @@
-// Package emit writes code from a plan: the C header, and per hardware the units to compile and the Go package that
-// launches them.
+// Package emit writes code from a plan: the C header, the list of operations for Go, and per hardware the units to
+// compile and the Go package that launches them.
 //
 // It is a function of the plan and of the kernels' sources; it asks no compiler, so its output can be committed and
 // checked anywhere.
@@ -125,7 +125,11 @@ func Files(p *plan.Plan, tree fs.FS) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Output{Files: map[string][]byte{HeaderFile: header}}
+	ops, err := opsCode(p.Contract)
+	if err != nil {
+		return nil, err
+	}
+	out := &Output{Files: map[string][]byte{HeaderFile: header, OpsFile: ops}}
 	out.Sources = source.NewTree(func(name string) ([]byte, error) {
 		if text, ok := out.Files[name]; ok {
 			return text, nil

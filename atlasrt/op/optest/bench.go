@@ -8,6 +8,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Timing is how long one call takes; zero where it was not measured.
@@ -141,7 +142,7 @@ func (b *bencher) bench(c *Case, result *BenchResult) error {
 	}
 	defer b.Device.Free(s.base)
 	result.Bytes, result.Flops = c.work(s.fields)
-	queue := func(i int) { invoke(b.Set, b.target.stream, s.calls[i%len(s.calls)]) }
+	queue := func(i int) { ops.Call(b.Set, b.target.stream, s.calls[i%len(s.calls)]) }
 	if s.cold || !b.replays {
 		if result.Cold, err = b.clock.time(len(s.calls), queue); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Case is one call of an op. Everything about it follows from its sizes, its name and a seed.
@@ -24,17 +25,8 @@ type Case struct {
 	peaked  bool                 // each block of an activation row is zero or stands out
 }
 
-// call is any op's struct.
-type call interface {
-	op.Embedding | op.RMSNorm | op.Linear | op.SwiGLU | op.Logits |
-		op.RotaryAngles | op.RotaryCache | op.PagedAttention |
-		op.Route | op.ExpertUp | op.ExpertDown | op.Sample | op.Resolve |
-		op.NormLinear | op.GatedLinear | op.NormRoute | op.NormRouteUp | op.LinearAdd | op.ExpertDownAdd | op.ExpertDownNorm |
-		op.Pack | op.Unpack | op.Copy | op.Fill | op.Convert
-}
-
 // of makes a case of the op whose struct args is.
-func of[T call](name string, args T) *Case {
+func of[T ops.Struct](name string, args T) *Case {
 	v := reflect.New(reflect.TypeFor[T]()).Elem()
 	v.Set(reflect.ValueOf(args))
 	return &Case{

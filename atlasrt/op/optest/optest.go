@@ -16,6 +16,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Target is a kernel set to be judged.
@@ -71,9 +72,10 @@ func (o Options) watch(op, name string) (done func()) {
 
 // check reports unknown ops.
 func (o Options) check() error {
+	known := ops.Names()
 	for _, name := range o.Ops {
-		if !slices.Contains(ops[:], name) {
-			return fmt.Errorf("op %q is unknown (known: %s)", name, strings.Join(ops[:], ", "))
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("op %q is unknown (known: %s)", name, strings.Join(known, ", "))
 		}
 	}
 	return nil

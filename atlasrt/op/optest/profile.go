@@ -13,6 +13,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Profile is where the time of one step goes.
@@ -48,7 +49,7 @@ func (r ProfileRow) FlopsPerSecond() float64 { return perSecond(r.Flops, r.Time.
 // Calls are measured where they are queued, on the stream of whoever runs the model: then every address holds what it
 // should. It takes a device that records steps, and an engine that queues each step anew.
 type Profiler struct {
-	bundle.Set
+	ops.Tap
 	act   op.DType
 	names map[op.Kernel]string
 
@@ -68,7 +69,11 @@ type noted struct {
 }
 
 // NewProfiler makes one that nothing is asked of yet.
-func NewProfiler() *Profiler { return &Profiler{names: map[op.Kernel]string{}} }
+func NewProfiler() *Profiler {
+	p := &Profiler{names: map[op.Kernel]string{}}
+	p.Each = p.call
+	return p
+}
 
 // Watch gives a bundle whose set is p. One bundle of those watched can be loaded.
 func (p *Profiler) Watch(b *bundle.Bundle) *bundle.Bundle {
@@ -98,19 +103,55 @@ func (p *Profiler) Result() (Profile, error) {
 	return p.result, p.err
 }
 
-// watch passes a call on, and notes it if it is served.
-func watch[T call](p *Profiler, q op.Stream, x T) bool {
+// call passes a call on. Embedding begins a step, but for Resolve, and Sample ends it; weights are packed before the first.
+func (p *Profiler) call(q op.Stream, args any) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tokens == 0 {
-		return invoke(p.Set, q, x)
+	switch args.(type) {
+	case op.Pack, op.Unpack:
+		return ops.Call(p.Set, q, args)
+	case op.Embedding:
+		p.begin()
 	}
-	l := &listener{Stream: q}
-	served := invoke(p.Set, l, x)
-	if served {
-		p.calls = append(p.calls, noted{x, l.kernels})
+	served := p.note(q, args)
+	if x, ok := args.(op.Sample); ok {
+		p.end(q, x)
 	}
 	return served
+}
+
+// note passes a call on, and notes it if a step is wanted and the call is served.
+func (p *Profiler) note(q op.Stream, args any) bool {
+	if p.tokens == 0 {
+		return ops.Call(p.Set, q, args)
+	}
+	l := &listener{Stream: q}
+	served := ops.Call(p.Set, l, args)
+	if served {
+		p.calls = append(p.calls, noted{args, l.kernels})
+	}
+	return served
+}
+
+// begin forgets the calls before a step, but for a Resolve right before it.
+func (p *Profiler) begin() {
+	n := len(p.calls)
+	if n == 0 {
+		return
+	}
+	if _, ok := p.calls[n-1].args.(op.Resolve); !ok {
+		n++
+	}
+	p.calls = slices.Delete(p.calls, 0, n-1)
+}
+
+// end measures the step if it is the one that is wanted.
+func (p *Profiler) end(q op.Stream, x op.Sample) {
+	if s, ok := q.(device.Stream); ok && p.tokens > 0 && x.Rows == p.seqs && p.reads(p.tokens) {
+		p.tokens = 0
+		p.result, p.err = p.measure(s)
+	}
+	p.calls = p.calls[:0]
 }
 
 // listener notes what is launched.
@@ -124,31 +165,6 @@ func (l *listener) Launch(k op.Kernel, g op.Grid) {
 	l.Stream.Launch(k, g)
 }
 
-// Embedding begins a step, but for Resolve.
-func (p *Profiler) Embedding(q op.Stream, x op.Embedding) {
-	p.mu.Lock()
-	if n := len(p.calls); n > 0 {
-		if _, ok := p.calls[n-1].args.(op.Resolve); !ok {
-			n++
-		}
-		p.calls = slices.Delete(p.calls, 0, n-1)
-	}
-	p.mu.Unlock()
-	watch(p, q, x)
-}
-
-// Sample ends a step.
-func (p *Profiler) Sample(q op.Stream, x op.Sample) {
-	watch(p, q, x)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s, ok := q.(device.Stream); ok && p.tokens > 0 && x.Rows == p.seqs && p.reads(p.tokens) {
-		p.tokens = 0
-		p.result, p.err = p.measure(s)
-	}
-	p.calls = p.calls[:0]
-}
-
 // reads reports whether the step has so many rows.
 func (p *Profiler) reads(tokens int32) bool {
 	return slices.ContainsFunc(p.calls, func(n noted) bool {
@@ -156,30 +172,6 @@ func (p *Profiler) reads(tokens int32) bool {
 		return ok && x.Rows == tokens
 	})
 }
-
-// The other ops.
-
-func (p *Profiler) RMSNorm(q op.Stream, x op.RMSNorm)                    { watch(p, q, x) }
-func (p *Profiler) Linear(q op.Stream, x op.Linear)                      { watch(p, q, x) }
-func (p *Profiler) SwiGLU(q op.Stream, x op.SwiGLU)                      { watch(p, q, x) }
-func (p *Profiler) Logits(q op.Stream, x op.Logits)                      { watch(p, q, x) }
-func (p *Profiler) RotaryAngles(q op.Stream, x op.RotaryAngles)          { watch(p, q, x) }
-func (p *Profiler) RotaryCache(q op.Stream, x op.RotaryCache)            { watch(p, q, x) }
-func (p *Profiler) PagedAttention(q op.Stream, x op.PagedAttention)      { watch(p, q, x) }
-func (p *Profiler) Route(q op.Stream, x op.Route)                        { watch(p, q, x) }
-func (p *Profiler) ExpertUp(q op.Stream, x op.ExpertUp)                  { watch(p, q, x) }
-func (p *Profiler) ExpertDown(q op.Stream, x op.ExpertDown)              { watch(p, q, x) }
-func (p *Profiler) Resolve(q op.Stream, x op.Resolve)                    { watch(p, q, x) }
-func (p *Profiler) Copy(q op.Stream, x op.Copy)                          { watch(p, q, x) }
-func (p *Profiler) Fill(q op.Stream, x op.Fill)                          { watch(p, q, x) }
-func (p *Profiler) Convert(q op.Stream, x op.Convert)                    { watch(p, q, x) }
-func (p *Profiler) NormLinear(q op.Stream, x op.NormLinear) bool         { return watch(p, q, x) }
-func (p *Profiler) GatedLinear(q op.Stream, x op.GatedLinear) bool       { return watch(p, q, x) }
-func (p *Profiler) NormRoute(q op.Stream, x op.NormRoute) bool           { return watch(p, q, x) }
-func (p *Profiler) NormRouteUp(q op.Stream, x op.NormRouteUp) bool       { return watch(p, q, x) }
-func (p *Profiler) LinearAdd(q op.Stream, x op.LinearAdd) bool           { return watch(p, q, x) }
-func (p *Profiler) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool   { return watch(p, q, x) }
-func (p *Profiler) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool { return watch(p, q, x) }
 
 // measure times the step that was noted, each kind of call and all of them.
 func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
@@ -190,7 +182,7 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 	clock := replaying{g, s}
 	step := func(int) {
 		for _, n := range p.calls {
-			invoke(p.Set, s, n.args)
+			ops.Call(p.Set, s, n.args)
 		}
 	}
 	var order []string
@@ -218,7 +210,7 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 		if row.Bytes, row.Flops, err = p.work(s, calls[0].args); err != nil {
 			return result, err
 		}
-		row.Time, err = clock.time(len(calls), func(i int) { invoke(p.Set, s, calls[i%len(calls)].args) })
+		row.Time, err = clock.time(len(calls), func(i int) { ops.Call(p.Set, s, calls[i%len(calls)].args) })
 		if err != nil {
 			return result, fmt.Errorf("%s: %w", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Reached are the kernels that Run launches of some sets of b, for each how often. q runs nothing, so that no device is needed: a
@@ -42,7 +43,7 @@ func (s *side) call(c *Case, q op.Stream) error {
 		return err
 	}
 	places, _ := layout(list)
-	invoke(s.set, q, s.bind(c, places, somewhere).Interface())
+	ops.Call(s.set, q, s.bind(c, places, somewhere).Interface())
 	for _, name := range c.matrices() {
 		w := c.matrix(name)
 		w.Data, w.Count = somewhere, 1

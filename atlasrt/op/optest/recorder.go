@@ -10,6 +10,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Shapes is a list of shapes as files keep it.
@@ -18,7 +19,7 @@ type Shapes struct{ Shapes []Shape }
 // Recorder passes calls on and notes their shapes in a file: once for each new shape, and whenever the calls have
 // doubled, so that whoever ends the program need not tell. A replayed step calls nothing, so counts are of queued calls.
 type Recorder struct {
-	bundle.Set
+	ops.Tap
 	path string
 
 	mu     sync.Mutex
@@ -31,6 +32,7 @@ type Recorder struct {
 // NewRecorder writes to path, which it makes at once.
 func NewRecorder(path string) (*Recorder, error) {
 	r := &Recorder{path: path, shapes: map[string]*Shape{}, next: 1}
+	r.Each = r.record
 	return r, r.write()
 }
 
@@ -50,12 +52,17 @@ func (r *Recorder) Watch(b *bundle.Bundle) *bundle.Bundle {
 	return &watched
 }
 
-// record passes a call on and notes it, if it is served. A file that cannot be written fails the stream once.
-func record[T call](r *Recorder, q op.Stream, x T) bool {
-	if !invoke(r.Set, q, x) {
+// record passes a call on and notes it, if it is served and there are kernels to choose from by its shape. A file that cannot be written
+// fails the stream once.
+func (r *Recorder) record(q op.Stream, args any) bool {
+	if !ops.Call(r.Set, q, args) {
 		return false
 	}
-	if err := r.note(ShapeOf(x)); err != nil {
+	switch args.(type) {
+	case op.Pack, op.Unpack, op.Copy, op.Fill, op.Convert, op.RotaryAngles, op.Resolve:
+		return true
+	}
+	if err := r.note(ShapeOf(args)); err != nil {
 		q.Fail(err)
 	}
 	return true
@@ -99,24 +106,3 @@ func (r *Recorder) write() error {
 	}
 	return nil
 }
-
-// The ops that have shapes to choose kernels by.
-
-func (r *Recorder) Embedding(q op.Stream, x op.Embedding)                { record(r, q, x) }
-func (r *Recorder) RMSNorm(q op.Stream, x op.RMSNorm)                    { record(r, q, x) }
-func (r *Recorder) Linear(q op.Stream, x op.Linear)                      { record(r, q, x) }
-func (r *Recorder) SwiGLU(q op.Stream, x op.SwiGLU)                      { record(r, q, x) }
-func (r *Recorder) Logits(q op.Stream, x op.Logits)                      { record(r, q, x) }
-func (r *Recorder) RotaryCache(q op.Stream, x op.RotaryCache)            { record(r, q, x) }
-func (r *Recorder) PagedAttention(q op.Stream, x op.PagedAttention)      { record(r, q, x) }
-func (r *Recorder) Route(q op.Stream, x op.Route)                        { record(r, q, x) }
-func (r *Recorder) ExpertUp(q op.Stream, x op.ExpertUp)                  { record(r, q, x) }
-func (r *Recorder) ExpertDown(q op.Stream, x op.ExpertDown)              { record(r, q, x) }
-func (r *Recorder) Sample(q op.Stream, x op.Sample)                      { record(r, q, x) }
-func (r *Recorder) NormLinear(q op.Stream, x op.NormLinear) bool         { return record(r, q, x) }
-func (r *Recorder) GatedLinear(q op.Stream, x op.GatedLinear) bool       { return record(r, q, x) }
-func (r *Recorder) NormRoute(q op.Stream, x op.NormRoute) bool           { return record(r, q, x) }
-func (r *Recorder) NormRouteUp(q op.Stream, x op.NormRouteUp) bool       { return record(r, q, x) }
-func (r *Recorder) LinearAdd(q op.Stream, x op.LinearAdd) bool           { return record(r, q, x) }
-func (r *Recorder) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool   { return record(r, q, x) }
-func (r *Recorder) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool { return record(r, q, x) }

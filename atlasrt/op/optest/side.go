@@ -11,6 +11,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // guard is how many bytes of noise lie between buffers; align is what their addresses are a multiple of.
@@ -76,7 +77,7 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 	}
 	args := s.bind(c, places, base)
 	l := &listener{Stream: s.stream}
-	if !invoke(s.watching(places, base), l, args.Interface()) {
+	if !ops.Call(s.watching(places, base), l, args.Interface()) {
 		return nil, errNotServed
 	}
 	s.launched = l.kernels

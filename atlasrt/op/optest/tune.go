@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Trial is a shape and the kernels that may serve it. `atlasc tune` makes it, which has evaluated what a manifest says of
@@ -136,7 +137,7 @@ func (b *bencher) compare(trial Trial, points map[string]op.Kernel, s *staged, t
 	if err := b.Device.CopyOut(before, s.base); err != nil {
 		return err
 	}
-	invoke(b.Set, b.target.stream, s.calls[0])
+	ops.Call(b.Set, b.target.stream, s.calls[0])
 	if err := b.target.stream.Sync(); err != nil {
 		return fmt.Errorf("the launch failed: %w", err)
 	}
