@@ -169,6 +169,19 @@ func (w *watch) ended(bytes int) bool {
 	return w.err != nil
 }
 
+// watchedStage is a stage that w may stop.
+func watchedStage(s stage, w *watch) stage {
+	switch s := s.(type) {
+	case splitStage:
+		s.pattern = watched(s.pattern, w)
+		return s
+	case alphabetStage:
+		s.inner = watchedStage(s.inner, w)
+		return s
+	}
+	return s
+}
+
 // watched is a matcher that w may stop; only patterns without a scanner take long enough. What a stopped one found is
 // not complete.
 func watched(m matcher, w *watch) matcher {

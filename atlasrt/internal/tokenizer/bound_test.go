@@ -198,9 +198,29 @@ func TestUnicodeShrinksAsAssumed(t *testing.T) {
 }
 
 // A long search finds what a short one finds.
+// A search that nobody waits for ends before its first word comes out, wherever the pattern stands.
+func TestSearchesEnd(t *testing.T) {
+	e, err := newExpression("(a)b?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := splitStage{pattern: e, behavior: mergedWithNext}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, s := range []stage{split, alphabetStage{split}} {
+		w := &watch{ctx: ctx}
+		for range words([]stage{s}, strings.Repeat("ab", longSearch/2), true, w) {
+			if w.err == nil {
+				t.Errorf("%T: the whole text was searched", s)
+			}
+			break
+		}
+	}
+}
+
 func TestLongSearchesAreTheSame(t *testing.T) {
 	text := source(t)[:20_000] + "中文 \U0001f642 é\u0301 \r\n  x"
-	for _, pattern := range []string{llama3Text, gpt2Text, `(?<=a)b|\s+(?=\S)`, `(?i)(the)|x`} {
+	for _, pattern := range []string{llama3Text, gpt2Text, `(?<=a)b|\s+(?=\S)`, `(?i)(the)|x`, `(?=b)`, `a|(?=b)`, `x*`, `$|^|中`} {
 		e, err := newExpression(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// completion adds to the added tokens of a tokenizer.json those that only other files name, as transformers does when
+// completion adds to the added tokens of a vocabulary's file those that only other files name, as transformers does when
 // it loads: what is known keeps its id, what is new gets the next one.
 type completion struct {
 	*settings
 	vocabulary *vocabulary
-	rows       int // ids that the model has; 0: not known
+	file       string // that the vocabulary is of
+	rows       int    // ids that the model has; 0: not known
 	added      []addedToken
 	places     map[string]int // content → index in added
 	named      int            // where in added those begin that only a name adds
@@ -45,16 +46,16 @@ func (c *completion) tell() {
 	}
 }
 
-// complete enters all added tokens into the vocabulary and returns them with the ids that count.
-func (s *settings) complete(v *vocabulary, listed []addedToken, rows int) []addedToken {
-	c := completion{settings: s, vocabulary: v, rows: rows, places: make(map[string]int)}
-	for _, token := range listed {
-		c.enter("tokenizer.json", token)
+// complete enters all added tokens into p's vocabulary and returns them with the ids that count.
+func (s *settings) complete(p *parts, rows int) []addedToken {
+	c := completion{settings: s, vocabulary: &p.vocabulary, file: p.file, rows: rows, places: make(map[string]int)}
+	for _, token := range p.added {
+		c.enter(p.file, token)
 	}
 	file, taken := "added_tokens_decoder", map[int32]string{}
 	if s.older {
 		file = "added_tokens.json"
-		for _, token := range listed {
+		for _, token := range p.added {
 			taken[token.id] = token.content
 		}
 	}
@@ -62,7 +63,7 @@ func (s *settings) complete(v *vocabulary, listed []addedToken, rows int) []adde
 	for _, token := range s.decoder {
 		if content, ok := taken[token.id]; ok {
 			if content != token.content {
-				c.note("taken", "added_tokens.json gives %.40q the id %d, which tokenizer.json gives %.40q: it is left out", token.content, token.id, content)
+				c.note("taken", "added_tokens.json gives %.40q the id %d, which %s gives %.40q: it is left out", token.content, token.id, p.file, content)
 			}
 			continue
 		}
@@ -96,8 +97,8 @@ func (c *completion) enter(file string, token addedToken) {
 	id, known := c.vocabulary.ids[token.content]
 	if !known {
 		id = int32(len(c.vocabulary.tokens))
-		// Where tokenizer.json leaves a hole, its id is free and counts.
-		if file == "tokenizer.json" && (int(token.id) >= len(c.vocabulary.tokens) || c.vocabulary.tokens[token.id] == "") {
+		// Where the vocabulary's own file leaves a hole, its id is free and counts.
+		if file == c.file && (int(token.id) >= len(c.vocabulary.tokens) || c.vocabulary.tokens[token.id] == "") {
 			id = token.id
 		}
 	}
@@ -115,7 +116,7 @@ func (c *completion) repeat(at int, token addedToken) {
 		token.id = old.id
 	}
 	if old != token {
-		c.note("flags", "%.40q has other flags in the tokenizer's configuration than in tokenizer.json: those of the first count", token.content)
+		c.note("flags", "%.40q has other flags in the tokenizer's configuration than in %s: those of the first count", token.content, c.file)
 		c.added[at] = token
 	}
 }

@@ -186,6 +186,9 @@ func (p *pipeline) preTokenizer(c *component) error {
 	case "WhitespaceSplit":
 		add(splitStage{pattern: oneOf(unicode.IsSpace), behavior: removed}, "whitespace")
 	case "Metaspace":
+		if behind {
+			return errors.New("Metaspace behind ByteLevel, which leaves no blanks, is not supported (save the tokenizer with one of the two)")
+		}
 		m := metaspaceStage{replacement: c.Replacement, prepend: c.PrependScheme, cut: c.Split == nil || *c.Split}
 		if m.prepend == "" {
 			m.prepend = "always"

@@ -20,6 +20,7 @@ type Files struct {
 
 // parts are what a tokenizer is assembled of, whatever file says it.
 type parts struct {
+	file          string // that the vocabulary is of, for errors
 	vocabulary    vocabulary
 	merges        []merge
 	added         []addedToken
@@ -43,14 +44,17 @@ func FromFiles(f Files) (*Tokenizer, error) {
 		if p, err = fromJSON(f.Tokenizer); err != nil {
 			return nil, fmt.Errorf("tokenizer.json: %w", err)
 		}
+		p.file = "tokenizer.json"
 	case f.Vocab != nil && f.Merges != nil:
 		if p, err = fromVocab(&f, s); err != nil {
 			return nil, err
 		}
+		p.file = "vocab.json"
 	case f.SentencePiece != nil:
 		if p, err = fromSentencePiece(f.SentencePiece, s); err != nil {
 			return nil, fmt.Errorf("tokenizer.model: %w", err)
 		}
+		p.file = "tokenizer.model"
 	case f.Vocab != nil:
 		return nil, errors.New("vocab.json needs merges.txt beside it, or a tokenizer.json (save the tokenizer again with transformers)")
 	default:
@@ -71,17 +75,17 @@ func FromJSON(tokenizerJSON []byte, tokenizerConfigJSON []byte) (*Tokenizer, err
 // tokenizer assembles the parts with what the other files say.
 func (p *parts) tokenizer(s *settings, rows int) (*Tokenizer, error) {
 	s.addDefaults(p)
-	added := s.complete(&p.vocabulary, p.added, rows)
+	added := s.complete(p, rows)
 	if err := p.vocabulary.checkDense(); err != nil {
-		return nil, fmt.Errorf("vocabulary: %w", err)
+		return nil, fmt.Errorf("%s: vocabulary: %w", p.file, err)
 	}
 	t, err := assemble(p.vocabulary, added, p.pipeline, p.model, p.merges)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w", err)
+		return nil, fmt.Errorf("%s: %w", p.file, err)
 	}
 	t.bos, t.eos, t.addBOS = p.bos, p.eos, p.addBOS
 	if err := t.postProcessor(p.postProcessor); err != nil {
-		return nil, fmt.Errorf("tokenizer.json: post_processor: %w", err)
+		return nil, fmt.Errorf("%s: post_processor: %w", p.file, err)
 	}
 	t.configure(s)
 	t.notes = append(append(p.notes, t.vocabulary.odd.notes()...), s.notes...)

@@ -163,7 +163,7 @@ func (e expression) oneByOne(text string) []span {
 		for _, r := range runes[at : at+match.RuneLength] {
 			end += utf8.RuneLen(r)
 		}
-		if end > start {
+		if n := len(found); end > start || n == 0 || found[n-1].end < start { // an empty match right behind another is none
 			found = append(found, span{start, end})
 		}
 		if e.watch.ended(end - start + 1) {

@@ -42,11 +42,7 @@ func cut(stages []stage, text string, first bool, w *watch, yield func(string) b
 		}
 		return isolate(text, scan, each)
 	}
-	if s, ok := stage.(splitStage); ok {
-		s.pattern = watched(s.pattern, w)
-		stage = s
-	}
-	for _, piece := range stage.split(nil, text, first) {
+	for _, piece := range watchedStage(stage, w).split(nil, text, first) {
 		if !each(piece) {
 			return false
 		}
@@ -185,15 +181,16 @@ func (prefixStage) split(pieces []string, text string, _ bool) []string {
 	return append(pieces, text)
 }
 
-// alphabetStage is a stage that sees the text in the alphabet of byte-level models.
+// alphabetStage is a stage that sees the text in the alphabet of byte-level models, and only cuts it.
 type alphabetStage struct{ inner stage }
 
 func (a alphabetStage) split(pieces []string, text string, first bool) []string {
 	for _, piece := range a.inner.split(nil, toAlphabet(text), first) {
-		if raw, ok := fromAlphabet(piece); ok {
-			piece = raw
+		raw, ok := fromAlphabet(piece)
+		if !ok {
+			panic("BUG: a stage made text that is not of the alphabet")
 		}
-		pieces = append(pieces, piece)
+		pieces = append(pieces, raw)
 	}
 	return pieces
 }

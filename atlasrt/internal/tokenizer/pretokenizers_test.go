@@ -139,14 +139,23 @@ func FuzzPattern(f *testing.F) {
 		}
 	}
 	f.Add(`(a?+)++[b&&[^c]]`, "ab")
+	f.Add(`(?=b)`, "abb")
+	f.Add(`a|(?=b)`, "ab bab")
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		var p pipeline
 		m, _, err := p.regex(pattern)
 		if err != nil {
 			return
 		}
+		text = text[:min(len(text), 32)]
+		found := m.matches(text)
+		if e, ok := m.(expression); ok && found != nil {
+			if got := e.oneByOne(text); !slices.Equal(got, found) {
+				t.Fatalf("%q on %q: got %v one by one, want %v", pattern, text, got, found)
+			}
+		}
 		end := 0
-		for _, s := range m.matches(text[:min(len(text), 32)]) {
+		for _, s := range found {
 			if s.start < end || s.end < s.start || s.end > len(text) {
 				t.Fatalf("%q on %q: match %v behind %d", pattern, text, s, end)
 			}

@@ -53,6 +53,7 @@ func TestVocabAndMergesWithoutTokenizerJSON(t *testing.T) {
 		})
 	}
 	for want, f := range map[string]Files{
+		"vocab.json: vocabulary: ":  {Vocab: []byte(`{"a": 0, "b": 1999999}`), Merges: []byte(merges)},
 		"needs merges.txt":          {Vocab: []byte(vocab)},
 		"no tokenizer.json":         {},
 		"vocab.json is not JSON":    {Vocab: []byte("{"), Merges: []byte(merges)},
